@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.shared.fathom import COLUMNS, FIGURE_3
-from scaling.analysis.operations import outside_ops, types_for
-from scaling.analysis.ops.classes import CLASSES, op_class
-from scaling.analysis.ops.profile import Profile
-from scaling.analysis.ops.purposes import PURPOSES
-from scaling.analysis.ops.similarity import LINKAGES, Linkage, Merge, merges, shares_in
-from scaling.reporting.operations import op_loss_sentences
+from scaling.analysis.op_classes import CLASSES, op_class
+from scaling.analysis.purposes import PURPOSES
+from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops
+from scaling.features.profiling.pairs import outside_ops, types_for
+from scaling.features.profiling.profile import Profile
+from scaling.features.profiling.report import op_loss_sentences
+from scaling.features.profiling.similarity import LINKAGES, Linkage, Merge, merges, shares_in
 from scaling.reporting.words import duration, share
-from scaling.results.evaluation import OpEvaluation, evaluate_ops
 from scaling.results.traces import read_traces
 
 

@@ -4,7 +4,7 @@ python -m benchmarks.machines docs/examples/ceilings-two docs/examples/profiles-
     docs/examples/ceilings-sixteen docs/examples/profiles-now-sixteen docs/examples/profiles-composed-sixteen
 
 The sizes of errors that an interval has are estimated without the network that is predicted; those of all networks,
-which `scaling.analysis.ops.kernel_errors` has, are printed too.
+which `scaling.features.profiling.kernel_errors` has, are printed too.
 """
 
 import sys
@@ -14,13 +14,13 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.fathom import markdown
-from scaling.analysis.ops.kernel_errors import ErrorSizes, error_sizes
-from scaling.analysis.ops.laws import StepPrediction
-from scaling.analysis.ops.machines import ElsewherePrediction, OtherMachine
-from scaling.analysis.ops.profile import DRAWS
-from scaling.api.other_machine import predict_on
+from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops
+from scaling.features.profiling.kernel_errors import ErrorSizes, error_sizes
+from scaling.features.profiling.laws import StepPrediction
+from scaling.features.profiling.machines import ElsewherePrediction, OtherMachine
+from scaling.features.profiling.other_machine import predict_on
+from scaling.features.profiling.profile import DRAWS
 from scaling.reporting.words import duration, interval_alone, share
-from scaling.results.evaluation import OpEvaluation, evaluate_ops
 from scaling.results.traces import read_traces
 
 

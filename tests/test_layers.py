@@ -83,7 +83,7 @@ def test_only_figures_import_matplotlib_or_seaborn():
     importers = [path for path in sources() if {n.split(".")[0] for n in imported(path)} & {"matplotlib", "seaborn"}]
     plots, features = ROOT / "scaling/reporting/plots", ROOT / "scaling/features"
     assert [path for path in importers if path.parent != plots and path.parents[1] != features] == []
-    assert {path.stem for path in importers if path.parent != plots} <= {"figure", "figures"}
+    assert all(path.stem.endswith(("figure", "figures")) for path in importers if path.parent != plots)
 
 
 def test_no_workload_knows_the_engine():

@@ -13,7 +13,7 @@ from math import exp
 from pathlib import Path
 
 from benchmarks.shared.machines import HOST, NETWORKS, machine, row
-from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
+from scaling.analysis.device_profile import DeviceProfile, DriverCall
 from scaling.results.rows import Row, Sections, row_to_json
 from scaling.results.store import ROWS, Store
 from scaling.study.catalogue import read_study_text

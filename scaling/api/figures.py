@@ -14,13 +14,13 @@ from scaling.reporting.plots.drawing import (
     Figure,
     NotDrawn,
     draw_figures,
-    draw_op_figures,
     draw_page_figures,
     draw_roofline,
+    draw_traces,
 )
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import FORMATS, save
-from scaling.results.evaluation import Evaluation, evaluate_ops
+from scaling.results.evaluation import Evaluation
 from scaling.results.files import STDIN, open_output
 from scaling.results.store import ROWS
 from scaling.results.traces import TRACES, read_traces
@@ -53,7 +53,7 @@ def draw(
     if of_points:
         yield from draw_figures(results.sources[0].evaluation, of_points, target)
     if of_traces:
-        yield from draw_op_figures(evaluate_ops(read_traces(folder)), of_traces)
+        yield from draw_traces(read_traces(folder), of_traces)
     if set(names("ceilings")) & set(chosen):
         yield from draw_roofline(achieved_in([folder, *([ceilings] if ceilings else [])]))
 

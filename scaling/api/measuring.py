@@ -4,10 +4,9 @@ Both own the machine's lock, refuse a folder of something else, store every row,
 `running.loop`. A caller watches through a `Monitor`.
 """
 
-import json
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count as numbers
@@ -15,7 +14,6 @@ from math import inf
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from scaling.analysis.ops.profile import MOST_LAUNCHES, irreproducible
 from scaling.analysis.sample_size import precision_of
 from scaling.api.results import Results, load
 from scaling.errors import Interrupted, StoreError, StudyError, excerpt
@@ -26,13 +24,12 @@ from scaling.machine.gpus import DEVICES, has_gpu
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
 from scaling.reporting.machine import spoiler_sentences
-from scaling.reporting.words import count, point_words
+from scaling.reporting.words import count
 from scaling.results.jsonl import Lines, Redo
 from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
 from scaling.results.power import PowerTrace
 from scaling.results.rows import Row, planned_launch
 from scaling.results.store import STUDY, Store, made_before, read_rows, read_study_toml
-from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
 from scaling.running import loop
 from scaling.running.engines.local import LocalEngine
 from scaling.running.environment import variables_not_passed
@@ -43,26 +40,21 @@ from scaling.running.schedule import Schedule
 from scaling.running.signals import StopRequests
 from scaling.study.catalogue import (
     check_extras,
-    check_traceable,
     check_workloads,
     is_installed,
     missing_extra_sentence,
     missing_extras,
     read_catalogue,
     read_study_text,
-    ready_made,
 )
 from scaling.study.keys import parse_duration
 from scaling.study.planning import (
-    PROFILE_DEFAULTS,
     Plan,
-    Point,
     block,
     incompatibility,
     measures_other_programs,
     plan,
     programs_of,
-    traced_plan,
 )
 from scaling.study.programs import THREAD_VARIABLES, FromShell, from_shell
 from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
@@ -70,7 +62,6 @@ from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
 T = TypeVar("T")
 
 DEFAULT_FOLDER = Path("results")
-TRACED_STEPS = 12
 
 # Of the variables that programs do not get, so many are named.
 MOST_NAMED = 6
@@ -177,7 +168,7 @@ def prepare(
     full: bool = False,
 ) -> Job:
     """A study checked and planned for this machine; what it lacks (extras, a GPU) is left out with a note."""
-    requested, toml = _with_digests(*_with_interpreter(*read_study(study, settings)))
+    requested, toml = _with_digests(*with_interpreter(*read_study(study, settings)))
     catalogue = read_catalogue()
     check_workloads(requested, catalogue)
     possible, notes = _without_missing(requested)
@@ -352,103 +343,6 @@ def run_on_cluster(
     return results
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileJob(Job):
-    """Networks to trace on this machine; `reproducible_to` are the percentage points a share may differ by."""
-
-    reproducible_to: float | None = None
-
-    def runs_there(self) -> list[TracedRow]:
-        """The runs of this job that its folder has; it may have others, of other commands."""
-        keys = {run.key for run in self.plan.runs}
-        points = set() if self.reproducible_to is None else {run.point for run in self.plan.runs}
-        rows = ((traced, traced.row.run) for traced in read_traced_rows(self.folder))
-        return [traced for traced, run in rows if run.key in keys or run.point in points]
-
-    def imprecise_points(self, traced: Sequence[TracedRow]) -> dict[Point, float]:
-        """The points that are not as reproducible as asked for, and by how much they may differ."""
-        if self.reproducible_to is None:
-            return {}
-        return irreproducible((trace for trace in map(trace_of, traced) if trace), self.reproducible_to / 100)
-
-
-def prepare_profile(
-    names: Sequence[str],
-    folder: Path,
-    settings: Mapping[str, object],
-    steps: int = TRACED_STEPS,
-    reproducible_to: float | None = None,
-    full: bool = False,
-) -> ProfileJob:
-    """What is to be traced, checked and planned: workloads by name, or one study."""
-    if reproducible_to is not None and not reproducible_to > 0:
-        raise StudyError(
-            f"--reproducible-to {reproducible_to:g}: give the percentage points that a share may differ by, such as 2"
-        )
-    catalogue = read_catalogue()
-    study = _profile_study(names, ready_made().keys() - catalogue.keys(), {"intra": "cores", **settings})
-    study = replace(study, design="apart")  # one traced process at a time
-    study, toml = _with_interpreter(study, study_to_toml(study, "what was last asked of `scaling profile`"))
-    check_workloads(study, catalogue)
-    check_traceable(study, catalogue, steps)
-    if study.python is None:
-        check_extras(study, catalogue)
-    topology = read_topology()
-    planned = traced_plan(study, topology, steps)
-    return ProfileJob(
-        study=study,
-        toml=toml,
-        plan=planned,
-        topology=topology,
-        machine=read_machine(topology),
-        folder=folder,
-        notes=planned.notes,
-        reproducible_to=reproducible_to,
-        full=full,
-    )
-
-
-def carry_out_profile(job: ProfileJob, retry_failed: bool, wait: bool, monitor: Monitor) -> list[TracedRow]:
-    """Trace what the folder of a job lacks; all of its runs."""
-    _refuse_another_machine(job)
-    with hold_lock(wait, monitor) as lock_fd:
-        store = TraceStore(job.folder)
-        try:
-            _refuse_another_machine(job)
-            set_aside(store, redo_of(retry_failed, again=False), monitor)
-            _refuse_other_steps(job)
-            store.write_profile(job.toml)
-            store.write_machine(job.machine, job.topology)
-            _trace(job, store, lock_fd, monitor)
-        finally:
-            store.close()
-    return job.runs_there()
-
-
-def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -> None:
-    """Trace what is missing, then, where asked to, what is not yet reproducible enough."""
-    traced = job.runs_there()
-
-    def worth_more() -> list[Point]:
-        return [point for point in job.imprecise_points(traced) if len(schedule.launches[point]) < MOST_LAUNCHES]
-
-    schedule = Schedule(job.study, job.plan.runs, [planned_launch(one.row) for one in traced], needs_more=worth_more)
-    if not schedule.pending and not worth_more():
-        monitor.note(f"all {len(traced)} runs are there already; choose another folder with -o to trace anew")
-        return
-
-    def on_row(row: TracedRow) -> None:
-        traced.append(row)
-        monitor.row(row.row)
-
-    with (
-        interruptible(lambda: f"{len(job.runs_there())} of {schedule.total} runs are kept in {job.folder}") as check,
-        watch(monitor, schedule),
-        open_engine(job, lock_fd, monitor) as engine,
-    ):
-        loop.trace(schedule, engine, store, on_row, check)
-
-
 @contextmanager
 def interruptible(progress: Callable[[], str]) -> Iterator[Callable[[], None]]:
     """Turn a request to stop into `Interrupted`, which says what is kept and how to go on."""
@@ -508,7 +402,7 @@ def read_study(study: str | Path | Study, settings: Sequence[str]) -> tuple[Stud
     return value, study_to_toml(value, f"{name} with --set {' --set '.join(settings)}") if settings else text
 
 
-def _with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
+def with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
     """A study with the path of the interpreter that it names, if it does, once that is known to have this package."""
     if study.python is None:
         return study, toml
@@ -600,10 +494,11 @@ def refuse_another_study(job: Job) -> None:
         why = incompatibility(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
         if why:
             raise StoreError(f"{job.folder} holds another study: {why}; choose another folder with -o")
-    _refuse_another_machine(job)
+    refuse_another_machine(job)
 
 
-def _refuse_another_machine(job: Job) -> None:
+def refuse_another_machine(job: Job) -> None:
+    """Refuse a folder with the results of another machine."""
     begun_on = read_machine_facts(job.folder)
     if begun_on is None:
         return
@@ -615,17 +510,6 @@ def _refuse_another_machine(job: Job) -> None:
         )
 
 
-def _refuse_other_steps(job: ProfileJob) -> None:
-    """A run that is there with another number of traced steps is neither what was asked for nor to be made again."""
-    requested = {run.point: run.traced for run in job.plan.runs}
-    for run in (traced.row.run for traced in job.runs_there()):
-        if run.traced != requested[run.point]:
-            raise StoreError(
-                f"{job.folder} holds {point_words(run.point)} with {run.traced} traced steps, and "
-                f"{requested[run.point]} were asked for; choose another folder with -o"
-            )
-
-
 def set_aside(lines: Lines[T], redo: Redo | None, monitor: Monitor) -> None:
     """Set runs aside that are asked for again; note which are made again although the folder has something of them."""
     if not lines.locked:
@@ -635,17 +519,6 @@ def set_aside(lines: Lines[T], redo: Redo | None, monitor: Monitor) -> None:
     if redo:
         runs = count(lines.set_runs_aside(redo), "failed run" if redo is Redo.FAILED else "run")
         monitor.note(f"{runs} set aside in {lines.folder / lines.format.retried} to be made again")
-
-
-def _profile_study(names: Sequence[str], studies: Collection[str], settings: Mapping[str, object]) -> Study:
-    """A study by name or file, or one of these workloads on a single thread; the settings go before it."""
-    named = [name for name in names if name in studies or name.endswith(".toml")]
-    if named and len(names) > 1:
-        raise StudyError(f"study {named[0]} names its workloads itself; give it alone")
-    if not named:
-        settings = {"workloads": list(names), "cores": [1], **settings}
-    text, source = (read_study_text(named[0]), named[0]) if named else (PROFILE_DEFAULTS, "profile")
-    return study_from_toml(text, source, [f"{key}={json.dumps(value)}" for key, value in settings.items()])
 
 
 def _spent(schedule: Schedule, precision: float) -> str:

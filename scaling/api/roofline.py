@@ -5,7 +5,7 @@ from contextlib import suppress
 from math import inf
 from pathlib import Path
 
-from scaling.analysis.ops.roofline import (
+from scaling.analysis.roofline import (
     AllCounts,
     Ceilings,
     RooflinePoint,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from scaling.analysis.curves.fit import SeriesFit, fit_all
-from scaling.analysis.ops.roofline import Rooflines
+from scaling.analysis.roofline import Rooflines
 from scaling.analysis.series import Series, selected_series, table_launches, threads_on
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups

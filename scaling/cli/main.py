@@ -26,7 +26,6 @@ CORE = {
     "Measure": {
         "run": "Measure a program, given as one would start it, and say how many cores to give it.",
         "sweep": "Run a study; the same command again goes on where it stopped.",
-        "profile": "Trace the operations of networks: how long each type takes in a step, and what lies between them.",
     },
     "Read": {
         "show": "Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from scaling.analysis.ops.roofline import RooflinePoint
+from scaling.analysis.roofline import RooflinePoint
 from scaling.api.roofline import achieved_in
 from scaling.cli.options import Json
 from scaling.cli.printing import print_json, print_note, print_table

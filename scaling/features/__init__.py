@@ -91,16 +91,17 @@ class NodeTypes:
 class Feature:
     """What a feature adds to the core.
 
-    By the names of functions: `quantities` gives quantities of a point; `sentences` what `show` says of summaries;
-    `sections` a section of the page of an evaluation, or None; `objectives` answers a question of `capacity` that is
-    none of sizes; `schemas` the keys and types of what its commands print with --json, by command, and of what core
-    commands print besides; `library` the names that `scaling` has of it; `files` read what it has in a results folder,
-    by the name of the file; `engines` make the runs of a study elsewhere, by the word that names them
-    (`sweep --cluster`).
+    By the names of functions: `subjects` makes what its figures need; `quantities` gives quantities of a point;
+    `sentences` what `show` says of summaries; `sections` a section of the page of an evaluation, or None; `objectives`
+    answers a question of `capacity` that is none of sizes; `schemas` the keys and types of what its commands print with
+    --json, by command, and of what core commands print besides; `library` the names that `scaling` has of it; `files`
+    read what it has in a results folder, by the name of the file; `engines` make the runs of a study elsewhere, by the
+    word that names them (`sweep --cluster`).
     """
 
     commands: tuple[Command, ...] = ()
     figures: tuple[FigureKind, ...] = ()
+    subjects: Mapping[Needs, str] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()

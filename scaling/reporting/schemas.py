@@ -204,7 +204,6 @@ _CORE: Mapping[str, Any] = {
         ],
     )
     | _output("WorkloadsOfResults", points=ARRAY[NETWORK]),
-    "profile": _output("Profile", profiles=ARRAY[dict[str, Any]], analysis=dict[str, Any]),
     "export": _output("Export", rows=ARRAY[RowLine]),
 }
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scaling.analysis.ops.roofline import RooflinePoint
+from scaling.analysis.roofline import RooflinePoint
 from scaling.reporting.words import Table, count, duration, figure, share
 from scaling.study.workload import Entry
 

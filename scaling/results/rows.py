@@ -19,8 +19,8 @@ import msgspec
 from msgspec import Meta
 
 from scaling.analysis import rules
+from scaling.analysis.device_profile import DeviceProfile
 from scaling.analysis.energy import LaunchEnergy, MeterEnergy, launch_energy
-from scaling.analysis.ops.device_profile import DeviceProfile
 from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Rule
 from scaling.analysis.step_times import step_times

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from scaling.analysis.ops.traces import Trace
+from scaling.analysis.traces import Trace
 from scaling.errors import StoreError
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import Finding

@@ -13,9 +13,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from scaling.analysis.ops.purposes import Purpose
-from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
+from scaling.analysis.purposes import Purpose
 from scaling.analysis.summary import Launch
+from scaling.analysis.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.machine.topology import Machine, Topology
 from scaling.results.files import replace_file

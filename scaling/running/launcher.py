@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from scaling.analysis.ops.traces import TracedStep
+from scaling.analysis.traces import TracedStep
 from scaling.analysis.turns import WARMUP_ROUND, TurnSpan
 from scaling.analysis.warmup import warmup_steps
 from scaling.analysis.witness import Witness

@@ -18,7 +18,7 @@ from statistics import median
 from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
-from scaling.analysis.ops.traces import TracedStep
+from scaling.analysis.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, TurnSpan, was_quiet
 from scaling.analysis.witness import Witness

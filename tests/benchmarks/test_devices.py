@@ -10,7 +10,7 @@ from benchmarks import devices
 from benchmarks.shared.devices import pretend_study, write_folder
 from benchmarks.shared.devices import rows as simulated
 from benchmarks.shared.machines import first_run, row
-from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
+from scaling.analysis.device_profile import DeviceProfile, DriverCall
 from scaling.features.devices.report import pairs_table, profiles_table
 
 NETWORKS = ("alexnet", "autoenc", "deepq", "memnet", "residual")

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.machines import machine, predict, sizes_of
-from scaling.analysis.ops.kernel_errors import ERROR_SIZES
+from scaling.features.profiling.kernel_errors import ERROR_SIZES
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 

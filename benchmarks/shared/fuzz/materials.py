@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.shared import machines, packs
 from benchmarks.shared.power import metered_rows
 from scaling.analysis.energy import MeterEnergy
-from scaling.analysis.ops.traces import OpTime, TracedStep
+from scaling.analysis.traces import OpTime, TracedStep
 from scaling.analysis.turns import Turn
 from scaling.features.tuning.file import TUNING, write_search
 from scaling.features.tuning.library import prepare_tuning

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
+from scaling.analysis.device_profile import DeviceProfile, DriverCall
 from scaling.analysis.summary import table_order
 from scaling.features.devices.pairs import DevicePair, device_pairs
 from scaling.reporting.points import setting_cells, unusual_settings

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from scaling.analysis.energy import EnergyFigures
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.ops.roofline import RooflinePoint, Rooflines
+from scaling.analysis.roofline import RooflinePoint, Rooflines
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import Summary
 from scaling.errors import count

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
-from scaling.analysis.ops.roofline import RooflinePoint
-from scaling.features import FigureKind, Needs, resolve
+from scaling.analysis.roofline import RooflinePoint
+from scaling.analysis.traces import Trace
+from scaling.features import FigureKind, Needs, features, resolve
 from scaling.reporting.plots.registry import kinds
 from scaling.reporting.plots.style import on_one_line, style
-from scaling.results.evaluation import Evaluation, OpEvaluation, evaluate_ops, keys_of_series, split_series
+from scaling.results.evaluation import Evaluation, keys_of_series, split_series
 
 __all__ = [
     "Drawing",
@@ -17,9 +18,9 @@ __all__ = [
     "NotDrawn",
     "draw_figures",
     "draw_kinds",
-    "draw_op_figures",
     "draw_page_figures",
     "draw_roofline",
+    "draw_traces",
 ]
 
 # A series has a panel in each of half a dozen figures. Of more series than this a page has several figures of a kind,
@@ -54,8 +55,8 @@ def draw_figures(
     With a target throughput, units per second, the sizes that reach it are marked.
     """
     yield from draw_kinds("rows", evaluation, names, target)
-    if names is None and evaluation.folder.traces:
-        yield from draw_op_figures(evaluate_ops(evaluation.folder.traces))
+    if names is None:
+        yield from draw_traces(evaluation.folder.traces)
 
 
 def draw_page_figures(evaluation: Evaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
@@ -68,8 +69,8 @@ def draw_page_figures(evaluation: Evaluation, names: Sequence[str] | None = None
     for kind in kinds("rows"):
         if names is None or kind.name in names:
             yield from _draw_parts(kind, notes) if kind.per_series else [_finish(kind, evaluation, None)]
-    if names is None and evaluation.folder.traces:
-        yield from draw_op_figures(evaluate_ops(evaluation.folder.traces))
+    if names is None:
+        yield from draw_traces(evaluation.folder.traces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,11 @@ def _number(drawing: Drawing, part: _Part) -> Drawing:
     return replace(drawing, kind=kind, title=title, caption=f"{drawing.caption} {part.note}")
 
 
-def draw_op_figures(evaluation: OpEvaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
-    """Draw figures of evaluated traces: the named ones, or every kind."""
-    yield from draw_kinds("traces", evaluation, names)
+def draw_traces(traces: Sequence[Trace], names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
+    """Draw figures of traces: the named ones, or every kind; none where there are no traces."""
+    for feature in features() if traces else ():
+        if "traces" in feature.subjects:
+            yield from draw_kinds("traces", resolve(feature.subjects["traces"])(traces), names)
 
 
 def draw_roofline(achieved: Sequence[RooflinePoint]) -> Iterator[Drawing | NotDrawn]:

@@ -85,45 +85,6 @@ CORE: tuple[FigureKind, ...] = (
         f"{_HERE}.capacity:capacity",
         takes_target=True,
     ),
-    FigureKind("op-steps", "Op time by step", "op time step by step", "traces", f"{_HERE}.operations:op_steps"),
-    FigureKind(
-        "op-tail",
-        "How few op types make up most of the time",
-        "cumulative share of op time by op type",
-        "traces",
-        f"{_HERE}.operations:op_tail",
-    ),
-    FigureKind(
-        "op-shares", "Which ops take the time", "share of op time by op type", "traces", f"{_HERE}.operations:op_shares"
-    ),
-    FigureKind(
-        "op-similarity",
-        "Which workloads are similar",
-        "workloads clustered by their op types",
-        "traces",
-        f"{_HERE}.operations:op_similarity",
-    ),
-    FigureKind(
-        "op-modes",
-        "Training and inference by op class",
-        "op classes in training and in inference",
-        "traces",
-        f"{_HERE}.operation_scaling:op_modes",
-    ),
-    FigureKind(
-        "op-threads",
-        "Ops by thread count",
-        "op times by thread count",
-        "traces",
-        f"{_HERE}.operation_scaling:op_threads",
-    ),
-    FigureKind(
-        "op-losses",
-        "What limits each workload",
-        "the ops in which efficiency is lost",
-        "traces",
-        f"{_HERE}.operation_scaling:op_losses",
-    ),
     FigureKind(
         "roofline",
         "Networks below the roofline",

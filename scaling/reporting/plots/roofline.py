@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from scaling.analysis.ops.roofline import Ceilings, RooflinePoint
+from scaling.analysis.roofline import Ceilings, RooflinePoint
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import hollow_key, make_grid, mark_key, number_axis
 from scaling.reporting.plots.style import INK, SMALL_POINTS, colour, marker

@@ -8,8 +8,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from scaling.analysis.ops.device_profile import DeviceProfile
-from scaling.analysis.ops.traces import TracedStep
+from scaling.analysis.device_profile import DeviceProfile
+from scaling.analysis.traces import TracedStep
 from scaling.running.frameworks.feeding import ONE_BATCH, Source, Tensors, open_feed
 
 POOL_WORDS = {"intra": "intra-op", "inter": "inter-op", "pipeline": "pipeline"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scaling.analysis.ops.device_profile import DeviceProfile, device_profile
+from scaling.analysis.device_profile import DeviceProfile, device_profile
 from scaling.running.frameworks.base import FrameworkError
 
 GPU = "gpu"

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import keras
 
-from scaling.analysis.ops.device_profile import DeviceProfile
-from scaling.analysis.ops.traces import TracedStep
+from scaling.analysis.device_profile import DeviceProfile
+from scaling.analysis.traces import TracedStep
 from scaling.running.frameworks.base import FrameworkError, NetworkStep, threads_not_held
 from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu, profile_steps
 from scaling.running.frameworks.feeding import (

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from scaling.analysis.ops.purposes import Purpose, purpose_of
-from scaling.analysis.ops.traces import OpTime, TracedStep
+from scaling.analysis.purposes import Purpose, purpose_of
+from scaling.analysis.traces import OpTime, TracedStep
 
 PICOSECONDS = 1e12
 

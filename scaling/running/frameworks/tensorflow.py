@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from scaling.analysis.ops.traces import TracedStep
+from scaling.analysis.traces import TracedStep
 from scaling.running.frameworks.base import NetworkStep, threads_not_held
 from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
 from scaling.running.frameworks.feeding import (

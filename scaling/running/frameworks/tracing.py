@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-from scaling.analysis.ops.traces import TracedStep
+from scaling.analysis.traces import TracedStep
 from scaling.running.frameworks.spans import Span, Spans, op_key, traced_steps
 
 MARKER = "step"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.shared import packs
 from benchmarks.shared.machines import first_run, row
-from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
+from scaling.analysis.device_profile import DeviceProfile, DriverCall
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.shared.machines import HOST, first_run, machine, row
-from scaling.analysis.ops.traces import OpTime, Trace, TracedStep
+from scaling.analysis.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.results.jsonl import Redo
 from scaling.results.store import Store, read_rows

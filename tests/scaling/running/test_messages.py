@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scaling.analysis.ops.traces import OpTime, TracedStep
+from scaling.analysis.traces import OpTime, TracedStep
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn, TurnSpan
 from scaling.analysis.witness import Witness

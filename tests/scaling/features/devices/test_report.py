@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.shared.devices import pretend_study, rows
-from scaling.analysis.ops.device_profile import DeviceProfile, DriverCall
+from scaling.analysis.device_profile import DeviceProfile, DriverCall
 from scaling.analysis.summary import summarize
 from scaling.features.devices.pairs import device_pairs
 from scaling.features.devices.report import mean_calls, pairs_table, profiles_table

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.ops.roofline import Ceilings, RooflinePoint, StepCounts
+from scaling.analysis.roofline import Ceilings, RooflinePoint, StepCounts
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_roofline
 from scaling.reporting.plots.roofline import roofline
 from scaling.reporting.plots.save import page_svg

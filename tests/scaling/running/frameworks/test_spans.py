@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scaling.analysis.ops.traces import OpTime, TracedStep
+from scaling.analysis.traces import OpTime, TracedStep
 from scaling.running.frameworks.spans import FUSED, Span, Spans, busy_time, op_key, own_times, traced_steps
 
 SECOND = 10**12

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from scaling.analysis.ops.profile import profile
+from scaling.features.profiling.profile import profile
 from scaling.machine.sysfs import read_topology
 from scaling.results.traces import TracedRow, trace_of
 from scaling.running.frameworks import tracing

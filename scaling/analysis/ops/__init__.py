@@ -1,1 +1,0 @@
-"""What traces of single operations tell: the parts that `operations` puts together. Pure."""

@@ -1,0 +1,158 @@
+"""Networks traced on this machine: prepared, carried out, and what a folder has of them."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from scaling.api.measuring import (
+    Job,
+    Monitor,
+    hold_lock,
+    interruptible,
+    open_engine,
+    redo_of,
+    refuse_another_machine,
+    set_aside,
+    watch,
+    with_interpreter,
+)
+from scaling.errors import StoreError, StudyError
+from scaling.features.profiling.profile import MOST_LAUNCHES, irreproducible
+from scaling.machine.sysfs import read_machine, read_topology
+from scaling.reporting.words import point_words
+from scaling.results.rows import planned_launch
+from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
+from scaling.running import loop
+from scaling.running.schedule import Schedule
+from scaling.study.catalogue import (
+    check_extras,
+    check_traceable,
+    check_workloads,
+    read_catalogue,
+    read_study_text,
+    ready_made,
+)
+from scaling.study.planning import PROFILE_DEFAULTS, Point, traced_plan
+from scaling.study.spec import Study, study_from_toml, study_to_toml
+
+TRACED_STEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileJob(Job):
+    """Networks to trace on this machine; `reproducible_to` are the percentage points a share may differ by."""
+
+    reproducible_to: float | None = None
+
+    def runs_there(self) -> list[TracedRow]:
+        """The runs of this job that its folder has; it may have others, of other commands."""
+        keys = {run.key for run in self.plan.runs}
+        points = set() if self.reproducible_to is None else {run.point for run in self.plan.runs}
+        rows = ((traced, traced.row.run) for traced in read_traced_rows(self.folder))
+        return [traced for traced, run in rows if run.key in keys or run.point in points]
+
+    def imprecise_points(self, traced: Sequence[TracedRow]) -> dict[Point, float]:
+        """The points that are not as reproducible as asked for, and by how much they may differ."""
+        if self.reproducible_to is None:
+            return {}
+        return irreproducible((trace for trace in map(trace_of, traced) if trace), self.reproducible_to / 100)
+
+
+def prepare_profile(
+    names: Sequence[str],
+    folder: Path,
+    settings: Mapping[str, object],
+    steps: int = TRACED_STEPS,
+    reproducible_to: float | None = None,
+    full: bool = False,
+) -> ProfileJob:
+    """What is to be traced, checked and planned: workloads by name, or one study."""
+    if reproducible_to is not None and not reproducible_to > 0:
+        raise StudyError(
+            f"--reproducible-to {reproducible_to:g}: give the percentage points that a share may differ by, such as 2"
+        )
+    catalogue = read_catalogue()
+    study = _profile_study(names, ready_made().keys() - catalogue.keys(), {"intra": "cores", **settings})
+    study = replace(study, design="apart")  # one traced process at a time
+    study, toml = with_interpreter(study, study_to_toml(study, "what was last asked of `scaling profile`"))
+    check_workloads(study, catalogue)
+    check_traceable(study, catalogue, steps)
+    if study.python is None:
+        check_extras(study, catalogue)
+    topology = read_topology()
+    planned = traced_plan(study, topology, steps)
+    return ProfileJob(
+        study=study,
+        toml=toml,
+        plan=planned,
+        topology=topology,
+        machine=read_machine(topology),
+        folder=folder,
+        notes=planned.notes,
+        reproducible_to=reproducible_to,
+        full=full,
+    )
+
+
+def carry_out_profile(job: ProfileJob, retry_failed: bool, wait: bool, monitor: Monitor) -> list[TracedRow]:
+    """Trace what the folder of a job lacks; all of its runs."""
+    refuse_another_machine(job)
+    with hold_lock(wait, monitor) as lock_fd:
+        store = TraceStore(job.folder)
+        try:
+            refuse_another_machine(job)
+            set_aside(store, redo_of(retry_failed, again=False), monitor)
+            _refuse_other_steps(job)
+            store.write_profile(job.toml)
+            store.write_machine(job.machine, job.topology)
+            _trace(job, store, lock_fd, monitor)
+        finally:
+            store.close()
+    return job.runs_there()
+
+
+def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -> None:
+    """Trace what is missing, then, where asked to, what is not yet reproducible enough."""
+    traced = job.runs_there()
+
+    def worth_more() -> list[Point]:
+        return [point for point in job.imprecise_points(traced) if len(schedule.launches[point]) < MOST_LAUNCHES]
+
+    schedule = Schedule(job.study, job.plan.runs, [planned_launch(one.row) for one in traced], needs_more=worth_more)
+    if not schedule.pending and not worth_more():
+        monitor.note(f"all {len(traced)} runs are there already; choose another folder with -o to trace anew")
+        return
+
+    def on_row(row: TracedRow) -> None:
+        traced.append(row)
+        monitor.row(row.row)
+
+    with (
+        interruptible(lambda: f"{len(job.runs_there())} of {schedule.total} runs are kept in {job.folder}") as check,
+        watch(monitor, schedule),
+        open_engine(job, lock_fd, monitor) as engine,
+    ):
+        loop.trace(schedule, engine, store, on_row, check)
+
+
+def _refuse_other_steps(job: ProfileJob) -> None:
+    """A run that is there with another number of traced steps is neither what was asked for nor to be made again."""
+    requested = {run.point: run.traced for run in job.plan.runs}
+    for run in (traced.row.run for traced in job.runs_there()):
+        if run.traced != requested[run.point]:
+            raise StoreError(
+                f"{job.folder} holds {point_words(run.point)} with {run.traced} traced steps, and "
+                f"{requested[run.point]} were asked for; choose another folder with -o"
+            )
+
+
+def _profile_study(names: Sequence[str], studies: Collection[str], settings: Mapping[str, object]) -> Study:
+    """A study by name or file, or one of these workloads on a single thread; the settings go before it."""
+    named = [name for name in names if name in studies or name.endswith(".toml")]
+    if named and len(names) > 1:
+        raise StudyError(f"study {named[0]} names its workloads itself; give it alone")
+    if not named:
+        settings = {"workloads": list(names), "cores": [1], **settings}
+    text, source = (read_study_text(named[0]), named[0]) if named else (PROFILE_DEFAULTS, "profile")
+    return study_from_toml(text, source, [f"{key}={json.dumps(value)}" for key, value in settings.items()])

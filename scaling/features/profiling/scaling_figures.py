@@ -1,0 +1,275 @@
+"""What limits traced runs: op classes in training and inference, ops by thread count, and where efficiency is lost.
+
+Figures 5 and 6 of Adolf, Rama, Reagen, Wei and Brooks, "Fathom", IISWC 2016, for any workload. Op classes look the
+same in every figure: a colour each, and the name within wherever there is room, for grey print.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+from scaling.analysis.op_classes import CLASS_NAMES, CLASSES
+from scaling.features.profiling.evaluation import OpEvaluation, Scaling
+from scaling.features.profiling.laws import Loss
+from scaling.features.profiling.pairs import ModePair
+from scaling.features.profiling.profile import OVERHEAD, UNEXPLAINED, Profile
+from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.style import (
+    DARK,
+    FAINT,
+    INK,
+    LIGHT,
+    PALETTE,
+    SMALL_POINTS,
+    TEXT_POINTS,
+    colour,
+    ems,
+    marker,
+    on_one_line,
+    wrap,
+)
+from scaling.reporting.words import count, duration, share
+
+# Classes in the order of the paper, then what is no op.
+PARTS: tuple[str, ...] = (*CLASSES, OVERHEAD, UNEXPLAINED)
+CLASS_COLOURS: dict[str, str] = dict(
+    zip(PARTS, (PALETTE[index] for index in (0, 1, 2, 3, 4, 8, 9, 5, 7, 6)), strict=True)
+)
+BETWEEN = "#ffffff"
+# About how many percent of a bar an em of its small text takes, in figures as wide as ours.
+PERCENT_PER_EM = 1.35
+
+
+def segment(axes: Axes, middle: float, left: float, width: float, part: str, label: str) -> None:
+    """A piece of a horizontal bar in the colour of its part, with a label if that fits in."""
+    axes.barh(middle, width, 0.8, left, color=CLASS_COLOURS[part], edgecolor=BETWEEN, linewidth=0.5)
+    if ems(label) * PERCENT_PER_EM <= width:
+        axes.text(
+            left + width / 2.0,
+            middle,
+            label,
+            ha="center",
+            va="center",
+            fontsize=SMALL_POINTS - 1.0,
+            color=_readable_on(CLASS_COLOURS[part]),
+        )
+
+
+def class_keys(shown: set[str]) -> list[Patch]:
+    """Legend lines for the parts that are shown."""
+    return [Patch(facecolor=CLASS_COLOURS[name], label=_class_name(name)) for name in PARTS if name in shown]
+
+
+def _class_name(name: str) -> str:
+    return next((words for op_class, words in CLASS_NAMES.items() if op_class == name), name)
+
+
+def _readable_on(tint: str) -> str:
+    """Dark or light ink, whichever is seen on a fill."""
+    red, green, blue = to_rgb(tint)
+    return DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.45 else LIGHT
+
+
+MODE_BAR_INCHES = 0.24
+
+
+def op_modes(result: OpEvaluation) -> Drawing | NotDrawn:
+    """Draw a bar for training and one for inference of every workload, on the fewest threads both were traced with."""
+    by_name: dict[str, ModePair] = {}
+    for pair in sorted(result.pairs, key=lambda pair: pair.train.threads):
+        by_name.setdefault(f"{pair.train.point.workload} {pair.train.point.size}", pair)
+    pairs = list(by_name.values())
+    if not pairs:
+        return NotDrawn("no workload was traced on as many threads both in training and in inference")
+    caption = (
+        "Time an item takes in each mode, in percent of training, by the class of its ops "
+        f"({count(pairs[0].train.threads, 'thread')}); at the end of a bar, how long that is."
+    )
+    return Drawing(caption, _modes_figure(pairs))
+
+
+def class_percents(profile: Profile, whole_seconds: float) -> dict[str, float]:
+    """The parts of an item's time in percent of a whole."""
+    parts: dict[str, float] = {op_class: profile.class_share(op_class) * profile.op_seconds for op_class in CLASSES}
+    parts |= {OVERHEAD: profile.overhead_seconds, UNEXPLAINED: max(profile.unexplained_seconds, 0.0)}
+    return {name: 100.0 * seconds / profile.items_per_step / whole_seconds for name, seconds in parts.items()}
+
+
+def _modes_figure(pairs: Sequence[ModePair]) -> Figure:
+    figure = Figure(figsize=(8.5, 1.5 + 2.4 * MODE_BAR_INCHES * len(pairs)), layout="constrained")
+    axes = figure.add_subplot()
+    shown: set[str] = set()
+    ticks, labels = [], []
+    for index, pair in enumerate(pairs):
+        whole = pair.train.wall_seconds / pair.train.items_per_step
+        for offset, mode, profile in ((0.0, "train", pair.train), (1.0, "infer", pair.infer)):
+            middle = 2.6 * index + offset
+            percents = class_percents(profile, whole)
+            left = 0.0
+            for name in [name for name in PARTS if percents[name] > 0.0]:
+                segment(axes, middle, left, percents[name], name, name)
+                left += percents[name]
+                shown.add(name)
+            end = 100.0 * profile.wall_seconds / profile.items_per_step / whole
+            seconds = duration(profile.wall_seconds / profile.items_per_step)
+            axes.text(end + 1.0, middle, seconds, va="center", ha="left", fontsize=SMALL_POINTS - 0.5)
+            ticks.append(middle)
+            labels.append(f"{wrap(pair.train.point.workload, 18.0, 1)} {mode}")
+    axes.set_yticks(ticks, labels)
+    axes.set_ylim(ticks[-1] + 0.8, -0.8)
+    axes.set_xlim(0.0, max(114.0, axes.get_xlim()[1] + 14.0))
+    axes.set_xlabel("time of an item, % of training")
+    axes.grid(False)
+    axes.tick_params(axis="y", length=0.0)
+    keys = class_keys(shown)
+    figure.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 5))
+    return figure
+
+
+LOSS_BAR_INCHES, LOSSES_WIDTH_INCHES = 0.36, 9.0
+
+
+def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
+    """Draw a bar per subject: 100 % is the time beyond perfect scaling, cut by ops, the largest first."""
+    losses = [
+        (scaling.name, scaling.losses[-1])
+        for scaling in result.scalings
+        if scaling.losses and scaling.losses[-1].significant
+    ]
+    if not losses:
+        return NotDrawn("no workload was traced on so many threads that it lost efficiency for sure")
+    caption = (
+        "The efficiency lost on the most threads traced is the part of a step beyond a perfect share of the time on "
+        "one thread; the bars say in which ops it is lost, the largest first, coloured by class. Ops that gained more "
+        "than their share are left out."
+    )
+    return Drawing(caption, _losses_figure(losses))
+
+
+def segments(loss: Loss) -> list[tuple[str, str, float]]:
+    """Name, class, and percent of each part that lost something, the largest first."""
+    lost = [part for part in loss.parts if part.seconds > 0.0]
+    whole = sum(part.seconds for part in lost)
+    return [
+        (part.name, part.op_class if part.is_op else part.name, 100.0 * part.seconds / whole)
+        for part in lost
+        if part.seconds >= 0.002 * whole
+    ]
+
+
+def _losses_figure(losses: Sequence[tuple[str, Loss]]) -> Figure:
+    figure = Figure(figsize=(LOSSES_WIDTH_INCHES, 1.2 + LOSS_BAR_INCHES * len(losses)), layout="constrained")
+    axes = figure.add_subplot()
+    shown: set[str] = set()
+    for index, (_, loss) in enumerate(losses):
+        left = 0.0
+        for name, op_class, percent in segments(loss):
+            segment(axes, index, left, percent, op_class, f"{name} {percent:.0f}")
+            shown.add(op_class)
+            left += percent
+    labels = [
+        f"{wrap(name, 20.0, 1)}, {count(loss.threads, 'thread')}: {share(loss.efficiency)} efficient"
+        for name, loss in losses
+    ]
+    axes.set_yticks(range(len(losses)), labels)
+    axes.set_ylim(len(losses) - 0.5, -0.5)
+    axes.set_xlim(0.0, 100.0)
+    axes.set_xlabel("share of what is lost, %")
+    axes.grid(False)
+    axes.tick_params(axis="y", length=0.0)
+    keys = class_keys(shown)
+    figure.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 5))
+    return figure
+
+
+MOST_PARTS = 5
+PANEL_INCHES = (5.0, 1.85)
+# Times span many powers of ten; parts below this share of a step are not drawn.
+LEAST_SHARE = 0.01
+
+
+def op_threads(result: OpEvaluation) -> Drawing | NotDrawn:
+    """Draw a panel per subject: its heaviest parts as marks, their laws as lines, on logarithmic axes."""
+    if not result.scalings:
+        return NotDrawn("no workload was traced on several numbers of threads")
+    scalings = sorted(result.scalings, key=lambda scaling: scaling.threading.profiles[0].point.mode != "train")
+    caption = (
+        "Time per step of the parts that take the most of it on the most threads, each with Amdahl's law of its own; "
+        "dotted is what perfect scaling of the whole step would be. Below a part is what it is for, most of its time. "
+        "More threads do not help a part whose line is flat."
+    )
+    return Drawing(caption, _threads_figure(scalings))
+
+
+def heaviest(scaling: Scaling) -> list[int]:
+    """The indices of the parts that take the most time on the most threads."""
+    seconds = scaling.laws.times.means[-1]
+    ranked = sorted(range(len(seconds)), key=lambda index: -seconds[index])
+    return [index for index in ranked if seconds[index] >= LEAST_SHARE * seconds.sum()][:MOST_PARTS]
+
+
+def purpose_note(scaling: Scaling, name: str) -> str:
+    """A further line that says what an op is for on the most threads, where the traces tell it."""
+    purposes = {op.type: op.main_purpose for op in scaling.threading.profiles[-1].ops}
+    purpose = purposes.get(name)
+    return f"\n  {purpose}" if purpose else ""
+
+
+def _threads_figure(scalings: Sequence[Scaling]) -> Figure:
+    columns = 1 if len(scalings) == 1 else 2
+    rows = -(-len(scalings) // columns)
+    width, height = PANEL_INCHES
+    figure = Figure(
+        figsize=(width * columns * (1.3 if columns == 1 else 1.0), 0.5 + rows * height), layout="constrained"
+    )
+    for index, scaling in enumerate(scalings):
+        axes = figure.add_subplot(rows, columns, index + 1)
+        _draw_threads(axes, scaling)
+        if index >= len(scalings) - columns:
+            axes.set_xlabel("threads")
+    figure.supylabel("time per step")
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0.0, 0.0, 0.985, 1.0))  # legends beside panels are measured a little too narrow
+    return figure
+
+
+def _draw_threads(axes: Axes, scaling: Scaling) -> None:
+    laws = scaling.laws
+    threads = np.array(laws.times.threads, dtype=np.float64)
+    along = np.geomspace(threads[0], threads[-1], 30)
+    for rank, index in enumerate(heaviest(scaling)):
+        share_of_step = laws.times.means[-1][index] / laws.times.steps[-1]
+        name = laws.times.names[index]
+        label = f"{wrap(name, 17.0, 1)} {share(share_of_step)}{purpose_note(scaling, name)}"
+        axes.plot(along, laws.parallel[index] / along + laws.serial[index], color=colour(rank), linewidth=1.0)
+        axes.plot(
+            threads,
+            laws.times.means[:, index],
+            linestyle="none",
+            marker=marker(rank),
+            markersize=4.5,
+            color=colour(rank),
+            label=label,
+        )
+    steps = laws.times.steps
+    axes.plot(along, (laws.parallel.sum() / along + laws.serial.sum()), color=INK, linewidth=1.2)
+    axes.plot(threads, steps, linestyle="none", marker="P", markersize=5.0, color=INK, label="whole step")
+    axes.plot(along, steps[0] * threads[0] / along, color=FAINT, linewidth=1.0, linestyle=":")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(list(threads)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+    axes.set_xlim(threads[0] / 1.12, threads[-1] * 1.12)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=6))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
+    axes.set_title(wrap(on_one_line(scaling.name), 36.0, 2), fontsize=TEXT_POINTS)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=SMALL_POINTS - 0.5, handlelength=1.2)

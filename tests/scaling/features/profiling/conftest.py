@@ -1,0 +1,24 @@
+import pytest
+
+from scaling.features.profiling.evaluation import evaluate_ops
+from scaling.reporting.plots.drawing import draw_kinds
+from tests.traced import CONVOLUTIONAL, amdahl_traces
+
+FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}
+DENSE = {"MatMul": (50.0, 0.1, 3), "Tanh": (5.0, 0.0, 3), "NextIteration": (1.0, 1.0, 9)}
+
+
+@pytest.fixture(scope="module")
+def op_evaluation():
+    return evaluate_ops(
+        [
+            *amdahl_traces(noise=0.002),
+            *amdahl_traces(FORWARD, threads=(1,), mode="infer"),
+            *amdahl_traces(DENSE, workload="speech", noise=0.002),
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def op_drawings(op_evaluation):
+    return {drawing.kind: drawing for drawing in draw_kinds("traces", op_evaluation, None)}

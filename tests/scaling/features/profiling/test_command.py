@@ -1,0 +1,194 @@
+import json
+import re
+import shutil
+import signal
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scaling.results.traces import TracedRow, TraceStore, read_traced_rows
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import SCALING, complaint, read_until
+from tests.scaling.cli.scaling import scaling as program
+
+EXAMPLES = Path(__file__).parents[4] / "docs" / "examples"
+SMALL = ["--size", "small", "--items", "2", "--steps", "4"]
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory):
+    """A profile as a user makes it: what the command said, and the folder it wrote."""
+    folder = tmp_path_factory.mktemp("profiled") / "results"
+    return program("profile", "deepq", *SMALL, "-o", folder), folder
+
+
+@pytest.fixture
+def folder(profiled, tmp_path):
+    """A copy of the results of a profile."""
+    return shutil.copytree(profiled[1], tmp_path / "results")
+
+
+def assert_traced(completed):
+    """It ended well; whatever else runs here meanwhile may have disturbed it, which it then says."""
+    disturbed = "launches were quiet; trace it again" in completed.stderr
+    assert completed.returncode == (1 if disturbed else 0), completed.stderr
+
+
+def lines(folder):
+    return (folder / "traces.jsonl").read_bytes()
+
+
+def test_a_profile_is_a_line_and_a_table_of_op_types(profiled):
+    completed, folder = profiled
+    assert_traced(completed)
+    run, *_ = completed.stdout.split("\n\n")
+    first, header, *ops, total = run.splitlines()
+    assert first.startswith("deepq train small, 1 thread: ")
+    assert all(
+        part in first for part in ("2 traced steps", "ops ", "framework overhead", "unexplained", "traced/plain")
+    )
+    assert header.split() == ["op", "type", "a", "step", "of", "op", "time", "executions"]
+    assert {"Conv2D", "Conv2DBackpropFilter"} <= {line.split()[0] for line in ops}
+    assert total.startswith("all ops")
+    assert f"traces are in {folder}" in completed.stderr
+
+
+@pytest.mark.parametrize(("name", "status"), [("profiles-once", 0), ("profiles-small", 1)])
+def test_the_status_is_1_where_too_few_launches_of_a_profile_were_quiet(name, status):
+    completed = scaling("profile", EXAMPLES / name)
+    assert completed.returncode == status
+    assert ("launches were quiet; trace it again" in completed.stderr) == bool(status)
+
+
+def test_a_profile_leaves_its_traces_its_question_and_its_machine(profiled):
+    assert {path.name for path in profiled[1].iterdir()} == {"traces.jsonl", "profile.toml", "machine.json"}
+
+
+def test_the_same_command_again_traces_nothing_twice(folder):
+    before = lines(folder)
+    completed = scaling("profile", "deepq", *SMALL, "-o", folder)
+    assert_traced(completed)
+    assert "all 1 runs are there already" in completed.stderr
+    assert "all ops" in completed.stdout
+    assert lines(folder) == before
+
+
+def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_same(folder):
+    completed = program("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
+    assert_traced(completed)
+    assert [traced_row.row.run.launch for traced_row in read_traced_rows(folder)] == [1, 2, 3, 4]
+    assert completed.stdout.count("deepq train small, 1 thread") >= 4
+    assert completed.stdout.count("all ops") == 1
+    again = scaling("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
+    assert "all 4 runs are there already" in again.stderr
+
+
+@pytest.mark.parametrize("points", ["0", "-1", "nan"])
+def test_nothing_is_the_same_within_nothing(points, tmp_path):
+    completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", points, "-o", tmp_path / "results")
+    assert f"--reproducible-to {points}: give the percentage points" in complaint(completed)
+
+
+def test_what_is_not_known_after_so_many_launches_is_said(folder):
+    (traced_row,) = read_traced_rows(folder)
+    store = TraceStore(folder)
+    for number in range(2, 25):
+        longer = {"Conv2D": number % 3 + 1}
+        ops = tuple(replace(op, seconds=op.seconds * longer.get(op.type, 1)) for op in traced_row.steps[0].ops)
+        step = replace(traced_row.steps[0], ops=ops, wall_seconds=sum(op.seconds for op in ops), overhead_seconds=0.0)
+        store.append(TracedRow(replace(traced_row.row, run=replace(traced_row.row.run, launch=number)), (step,) * 2))
+    store.close()
+    completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", "0.1", "-o", folder)
+    assert "all 24 runs are there already" in completed.stderr
+    assert "points in the share of an op, and 0.1 points were asked for; trace on a quieter machine" in completed.stderr
+
+
+def test_a_folder_of_traces_is_shown_again(profiled, folder):
+    assert scaling("profile", folder).stdout == profiled[0].stdout
+    (facts,) = json.loads(scaling("profile", folder, "--json").stdout)["profiles"]
+    assert (facts["workload"], facts["mode"], facts["threads"], facts["steps"]) == ("deepq", "train", 1, 2)
+    parts = ("op_seconds", "overhead_seconds", "unexplained_seconds")
+    assert sum(facts[part] for part in parts) == pytest.approx(facts["wall_seconds"])
+
+
+def test_a_folder_without_traces_is_refused(tmp_path):
+    assert "traces.jsonl cannot be read (No such file or directory)" in complaint(scaling("profile", tmp_path))
+
+
+def test_another_number_of_steps_wants_another_folder(folder):
+    message = complaint(scaling("profile", "deepq", *SMALL, "--steps", "5", "-o", folder))
+    assert "holds deepq train, 1 core" in message
+    assert "with 4 traced steps, and 5 were asked for; choose another folder with -o" in message
+
+
+def test_another_machine_is_refused_with_the_difference(folder):
+    facts = json.loads((folder / "machine.json").read_text())
+    (folder / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
+    message = complaint(scaling("profile", "deepq", *SMALL, "-o", folder))
+    assert "holds the results of another machine: host is " in message
+    assert "instead of 'elsewhere'" in message
+
+
+def test_a_torn_last_line_is_traced_again(folder):
+    (folder / "traces.jsonl").write_bytes(lines(folder)[:-30])
+    completed = program("profile", "deepq", *SMALL, "-o", folder)
+    assert_traced(completed)
+    assert "a torn last line of" in completed.stderr
+    assert len(list(read_traced_rows(folder))) == 1
+
+
+def test_a_run_that_fails_is_kept_with_its_reason_and_the_answer_is_no(tmp_path):
+    (tmp_path / "mine.py").write_text("def build(setting):\n    raise MemoryError('too large')\n")
+    folder = tmp_path / "results"
+    completed = program("profile", f"{tmp_path}/mine.py:build", "-o", folder)
+    assert completed.returncode == 1
+    assert "failed: MemoryError: too large (mine.py line 2)" in completed.stderr
+    again = program("profile", f"{tmp_path}/mine.py:build", "-o", folder, "--retry-failed")
+    assert re.search(r"1 failed run set aside in .* to be made again", again.stderr)
+
+
+def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path):
+    (tmp_path / "mine.py").write_text("def build(setting):\n    raise MemoryError('too large')\n")
+    folder = tmp_path / "results"
+    command = [SCALING, "profile", f"{tmp_path}/mine.py:build", "--launches", "100", "-o", folder]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as profile:
+        read_until(profile.stderr, "[1/100]")
+        profile.send_signal(signal.SIGINT)
+        message = profile.stderr.read()
+    assert profile.returncode == 130
+    stored = len(list(read_traced_rows(folder)))
+    assert f"interrupted; {stored} of 100 runs are kept in {folder}: give the same command to go on" in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "completed"),
+    [
+        (["alexnot"], "unknown workload 'alexnot'; did you mean 'alexnet'?"),
+        (
+            ["calibrated"],
+            "workload 'calibrated': it is no network, so there are no operations to profile; there are alexnet, ",
+        ),
+        (["command: true"], "it is no network"),
+        (["memnet", "--steps", "2"], "--steps 2: the first and the last traced step are dropped; give at least 3"),
+        (["memnet", "--threads", "4096"], "cores=4096 with smt=1 was asked for"),
+        (["memnet", "--threads", "few"], "key 'cores' cannot be \"few\""),
+        (["memnet", "--threads", "0"], "key 'cores' cannot be"),
+        (["memnet", "--mode", "trian"], "key 'modes' cannot be"),
+        (["memnet", "--size", "tiny"], "key 'size' cannot be \"tiny\"; it takes 'published' or 'small'"),
+        (["memnet", "--items", "0"], "key 'items' cannot be"),
+        (["memnet", "--inter", "0"], "key 'inter' cannot be"),
+        (["fathom", "memnet"], "study fathom names its workloads itself; give it alone"),
+        (["nowhere.toml"], "study nowhere.toml cannot be read"),
+    ],
+)
+def test_what_cannot_be_profiled_is_refused_in_one_sentence(tmp_path, arguments, completed):
+    assert completed in complaint(scaling("profile", *arguments, "-o", tmp_path / "results"))
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_study_with_jit_is_refused(tmp_path):
+    (tmp_path / "mine.toml").write_text('workloads = ["memnet"]\njit = true\n')
+    message = complaint(scaling("profile", tmp_path / "mine.toml", "-o", tmp_path / "results"))
+    assert "study 'mine': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled" in message

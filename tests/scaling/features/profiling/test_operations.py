@@ -1,0 +1,100 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import scaling as program
+from tests.scaling.reporting.results import made, written
+
+SMALL = Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"
+
+
+def test_a_stored_profile_names_what_limits_each_network_and_predicts_its_steps():
+    completed = program("profile", SMALL, "--predict", "4,8")
+    assert completed.returncode == 1  # most of them were disturbed
+    assert "vgg infer: no answer yet to what limits it: disturbed with --threads 2" in completed.stdout
+    assert "centroid linkage: residual – vgg 0.00" in completed.stdout
+    assert "8 threads are 4 times the most that were traced" in completed.stderr
+    assert "Traceback" not in completed.stderr
+
+
+def test_the_same_values_are_in_the_json():
+    facts = json.loads(scaling("profile", SMALL, "--predict", "16", "--json").stdout)["analysis"]
+    assert len(facts["profiles"]) == 32
+    assert len(facts["scaling"]) == 16
+    for scaling_facts in facts["scaling"]:
+        [predicted] = scaling_facts["predictions"]
+        assert predicted["threads"] == 16
+        assert predicted["seconds"] > 0
+        assert sum(part["share"]["value"] for part in scaling_facts["losses"][0]["parts"]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("wish", ["0", "many", "4,-1", ""])
+def test_a_number_of_threads_that_is_none_is_refused_in_one_sentence(wish):
+    completed = scaling("profile", SMALL, "--predict", wish)
+    assert completed.returncode == 2
+    assert (
+        completed.stderr == f"scaling: --predict {wish}: give numbers of threads from 1 to 4096, such as 8 or 4,8,16\n"
+    )
+
+
+def test_figures_of_a_profile_are_drawn_from_its_folder(tmp_path):
+    completed = scaling("plot", SMALL, "op-tail", "op-similarity", "-o", tmp_path, "--format", "svg")
+    assert completed.stdout.split() == [f"{tmp_path}/op-tail.svg", f"{tmp_path}/op-similarity.svg"]
+
+
+def test_networks_are_compared_with_the_ceilings_measured_beside_them(tmp_path):
+    toml = 'workloads = ["autoenc", "matmul", "stream"]\nsize = "small"\ncores = [1, 2]\nlaunches = 3'
+    folder = written(made(toml), tmp_path / "results")
+    facts = json.loads(scaling("workloads", folder, "--json").stdout)["points"]
+    assert [(point["workload"], point["cores"]) for point in facts] == [("autoenc", 1), ("autoenc", 2)]
+    assert facts[0]["parameters"] == 815_824
+    assert 0 < facts[0]["share_of_peak"] <= facts[0]["share_of_roof"]
+    shown = scaling("workloads", folder)
+    assert "ceilings on 2 cores: " in shown.stderr
+    assert scaling("plot", folder, "roofline", "--format", "svg").stdout.split() == [f"{folder}/figures/roofline.svg"]
+
+
+def test_a_folder_without_a_network_achieves_nothing(tmp_path):
+    folder = written(made('workloads = ["calibrated"]\ncores = [1]\nlaunches = 3'), tmp_path / "results")
+    completed = scaling("workloads", folder)
+    assert completed.returncode == 2
+    assert completed.stderr.startswith(f"scaling: no network was measured in {folder}; there are alexnet")
+
+
+CEILINGS = SMALL.parent / "ceilings-sixteen"
+
+
+@pytest.fixture
+def autoenc_on_sixteen(tmp_path):
+    """The profiles of one network on the machine whose ceilings are stored."""
+    lines = (SMALL.parent / "profiles-sixteen" / "traces.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "traces.jsonl").write_text("".join(line for line in lines if '"workload":"autoenc"' in line))
+    return tmp_path
+
+
+def test_steps_on_another_machine_are_predicted_from_the_ceilings_of_both(autoenc_on_sixteen):
+    """Here the other machine is the same one, so that only the noise of its own laws is left."""
+    options = ("--predict", "16,32", "--on-machine", CEILINGS, "--ceilings", CEILINGS, "--measured", autoenc_on_sixteen)
+    facts = json.loads(scaling("profile", autoenc_on_sixteen, *options, "--json").stdout)["analysis"]["other_machine"]
+    assert [one["name"] for one in facts["predictions"]] == ["autoenc train", "autoenc infer"]
+    by_ceilings = [one["by_ceilings"] for one in facts["predictions"]]
+    assert all(abs(predicted["error"]) < 0.2 and predicted["inside"] for predicted in by_ceilings)
+    assert facts["distance"] == 0
+    assert ["on 32 cores, only on 1, 2, 4, 8, 16" in sentence for sentence in facts["refused"]] == [True, True]
+
+
+def test_another_size_than_was_measured_there_is_refused(autoenc_on_sixteen, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other") / "traces.jsonl"
+    text = (autoenc_on_sixteen / "traces.jsonl").read_text()
+    other.write_text(text.replace('"size":"published"', '"size":"small"'))
+    options = ("--predict", "2", "--on-machine", CEILINGS, "--ceilings", CEILINGS, "--measured", other.parent)
+    refusal = "it was profiled at size published with 128 items, and measured at size small with 128 items"
+    assert refusal in scaling("profile", autoenc_on_sixteen, *options).stderr
+
+
+@pytest.mark.parametrize("options", [("--on-machine", CEILINGS), ("--ceilings", CEILINGS, "--predict", "2")])
+def test_a_prediction_of_another_machine_wants_both_ceilings_and_threads(options):
+    completed = scaling("profile", SMALL, *options)
+    assert (completed.returncode, "give all three" in completed.stderr) == (2, True)
