@@ -13,8 +13,6 @@ from benchmarks.shared.power import metered_rows
 from scaling.analysis.energy import MeterEnergy
 from scaling.analysis.traces import OpTime, TracedStep
 from scaling.analysis.turns import Turn
-from scaling.features.tuning.file import TUNING, write_search
-from scaling.features.tuning.library import prepare_tuning
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
@@ -162,6 +160,9 @@ def packs_folder() -> Files:
 @cache
 def tuned_folder() -> Files:
     """A search that has ended, on this machine."""
+    from scaling.features.tuning.file import TUNING, write_search  # a feature need not be there
+    from scaling.features.tuning.library import prepare_tuning
+
     workload, parameters = TUNED
     with tempfile.TemporaryDirectory() as name:
         job = prepare_tuning(workload, Path(name), 1, parameters=parameters)

@@ -8,8 +8,6 @@ from scaling.analysis.summary import summarize
 from scaling.api import roofline
 from scaling.api.roofline import achieved_in, rooflines
 from scaling.errors import StoreError
-from scaling.features.energy.economy import cap_effects
-from scaling.features.energy.report import caps_table, economy_facts, energy_sentences
 from scaling.results.rows import launch_of
 from tests.scaling.reporting.results import made, written
 
@@ -43,28 +41,6 @@ def capped(monkeypatch):
 
     monkeypatch.setattr(roofline, "pass_counts", pass_counts)
     return summarize(map(launch_of, metered_rows(study(CAPS))))
-
-
-def test_what_bounds_a_workload_stands_beside_what_a_cap_does_to_it(capped):
-    against = rooflines(capped, MACHINE, "90,1")
-    effects = cap_effects(capped)
-    table = caps_table(effects, against)
-    bounds = {one.reference.point.workload: cells[-1] for one, cells in zip(effects, table.rows, strict=True)}
-    assert bounds["alexnet"].startswith("compute, ")
-    assert bounds["autoenc"].startswith("memory, ")
-    assert bounds["calibrated"] == "not available"
-    far_below = rooflines(capped, MACHINE, "1e9,1e8")
-    assert {cells[-1].split(",")[0] for cells in caps_table(effects, far_below).rows} == {"neither", "not available"}
-    facts = economy_facts(capped, lambda point: {}, far_below)["caps"]
-    assert {one["bound_by"] for one in facts} == {"neither", None}
-    facts = economy_facts(capped, lambda point: {"workload": point.workload}, against)["caps"]
-    assert {one["point"]["workload"]: one["bound_by"] for one in facts} == {
-        "alexnet": "compute",
-        "autoenc": "memory",
-        "calibrated": None,
-    }
-    assert not any("-bound" in sentence for sentence in energy_sentences(capped))
-    assert {cells[-1] for cells in caps_table(effects).rows} == {"not available"}
 
 
 def test_ceilings_of_a_folder_hold_for_the_cores_of_its_machine(capped, tmp_path):

@@ -97,7 +97,6 @@ def test_what_is_said_of_machines_and_workloads_holds_to_its_schema(tmp_path, mo
     check("doctor", printed("doctor", "--root", root))
     monkeypatch.setattr("scaling.cli.workloads.is_installed", lambda name: False)
     check("workloads", printed("workloads"))
-    check("profile", printed("profile", EXAMPLES / "profiles-small"))
 
 
 def test_an_export_holds_to_its_schema(tmp_path):

@@ -12,6 +12,7 @@ from scaling.results.traces import TracedRow, TraceStore, read_traced_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import SCALING, complaint, read_until
 from tests.scaling.cli.scaling import scaling as program
+from tests.scaling.reporting.test_schemas import check, printed
 
 EXAMPLES = Path(__file__).parents[4] / "docs" / "examples"
 SMALL = ["--size", "small", "--items", "2", "--steps", "4"]
@@ -192,3 +193,7 @@ def test_a_study_with_jit_is_refused(tmp_path):
     (tmp_path / "mine.toml").write_text('workloads = ["memnet"]\njit = true\n')
     message = complaint(scaling("profile", tmp_path / "mine.toml", "-o", tmp_path / "results"))
     assert "study 'mine': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled" in message
+
+
+def test_what_is_printed_holds_to_its_schema():
+    check("profile", printed("profile", EXAMPLES / "profiles-small"))
