@@ -25,7 +25,7 @@ from scaling.reporting.words import Table
 from scaling.results.files import open_regular
 from scaling.results.store import ROWS
 
-State = Literal["waiting", "running", "done", "stopped", "refused", "failed", "lost"]
+State = Literal["waiting", "running", "done", "stopped", "refused", "failed", "lost", "withdrawn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,10 @@ def _standing(folder: Path, name: str) -> Standing:
 def _job_state(job: JobFolder) -> JobState:
     submitted, started, ended = job.read(Submitted), job.read(Started), job.read(Ended)
     number = submitted.job if submitted else started.job if started else None
-    state: State = ended.status if ended else "lost" if job.read(Closed) else "running" if started else "waiting"
     node, reason = started.node if started else None, ended.reason if ended else None
+    state: State = "running" if started else "waiting"
+    if ended or job.read(Closed):
+        state = ended.status if ended else "lost" if node else "withdrawn"
     return JobState(number, state, node, _count_rows(job.path), reason)
 
 

@@ -140,10 +140,11 @@ def test_status_counts_runs_and_tells_jobs_apart_by_their_folders(folder):
             [Submitted("8"), Started("n2", "8"), Planned(33)],
             [Submitted("9")],
             [Submitted("10"), Started("n3", "10"), Closed()],
+            [Started(), Closed()],
         ),
         1,
     ):
-        job = new_job_folder(folder, Request("quick", Shard(number, 4), "", None))
+        job = new_job_folder(folder, Request("quick", Shard(number, 5), "", None))
         for fact in facts:
             job.write(fact)
     facts = json.loads(scaling("status", folder, "--json").stdout)
@@ -155,6 +156,7 @@ def test_status_counts_runs_and_tells_jobs_apart_by_their_folders(folder):
         ("8", "running", "n2"),
         ("9", "waiting", None),
         ("10", "lost", "n3"),
+        (None, "withdrawn", None),
     ]
     shown = scaling("status", folder)
     assert "no driver is at work on" in shown.stderr
