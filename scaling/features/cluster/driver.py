@@ -30,7 +30,7 @@ from scaling.features.cluster.folder import (
     job_folders,
     new_job_folder,
 )
-from scaling.features.cluster.jobs import Jobs, ParslJobs
+from scaling.features.cluster.jobs import Jobs
 from scaling.reporting.words import count, duration, point_words
 from scaling.results.files import make_folder, read_regular_text, replace_file
 from scaling.results.jsonl import Redo
@@ -323,7 +323,7 @@ def run_on_cluster(
 
 def _drive(asked: Asked, monitor: Monitor) -> list[NodeTypeSweep]:
     """Have every node type swept; however this ends, no job of ours is left in the queue unless we are killed."""
-    jobs = [ParslJobs(node_type) for node_type in asked.cluster.node_types]
+    jobs = [Jobs(node_type) for node_type in asked.cluster.node_types]
     with ExitStack() as undo:
         requests = undo.enter_context(
             stop_requests(lambda: f"what was measured is kept in {asked.folder}", at_once=False)

@@ -11,7 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from scaling.errors import excerpt
 from scaling.features.cluster.cluster import ClusterError, NodeType
@@ -24,20 +24,7 @@ COMMAND_SECONDS = 60
 FORGOTTEN = ("Invalid job id", "is not found", "Unknown Job Id", "has finished")
 
 
-class Jobs(Protocol):
-    """The jobs of a node type, as the driver sees them."""
-
-    def submit(self, folder: Path, host: str | None, excluded: Collection[str]) -> str:
-        """Submit a job for the request in a folder, on a host where one is named; its number."""
-
-    def alive(self, numbers: Sequence[str]) -> set[str]:
-        """Those of these jobs that have not ended, as far as the scheduler answers."""
-
-    def cancel(self, numbers: Sequence[str]) -> bool:
-        """Cancel jobs; whether the scheduler did."""
-
-
-class ParslJobs:
+class Jobs:
     """The jobs of a node type through one of Parsl's providers, which are told everything anew at every call."""
 
     def __init__(self, node_type: NodeType) -> None:

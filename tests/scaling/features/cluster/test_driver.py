@@ -300,7 +300,7 @@ def ask(folder: Path, study: str = TOML, cluster: str = CLUSTER) -> Callable[[],
 
 
 def test_a_folder_of_one_machine_or_of_another_study_is_refused_before_anything_is_submitted(tmp_path, monkeypatch):
-    monkeypatch.setattr(driver, "ParslJobs", lambda node_type: FakeJobs())
+    monkeypatch.setattr(driver, "Jobs", lambda node_type: FakeJobs())
     (tmp_path / "out/epyc").mkdir(parents=True)
     (tmp_path / "out/epyc/study.toml").write_text(TOML.replace("cores = [1, 2]", "cores = [1, 2, 4]"))
     with pytest.raises(StoreError, match="holds another study: cores was"):

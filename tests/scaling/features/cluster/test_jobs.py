@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scaling.features.cluster.cluster import ClusterError, NodeType, cluster_from_toml
-from scaling.features.cluster.jobs import ParslJobs
+from scaling.features.cluster.jobs import Jobs
 from tests.conftest import need
 
 
@@ -33,7 +33,7 @@ def programs(tmp_path, monkeypatch):
 
 def jobs_of(scheduler):
     need(find_spec("parsl") is not None, "Parsl, from pip install 'cpu-scaling[cluster]'")
-    return ParslJobs(NodeType(name="epyc", scheduler=scheduler))
+    return Jobs(NodeType(name="epyc", scheduler=scheduler))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def submitted(tmp_path, monkeypatch, scheduler, answer, constraint="zen3", optio
     monkeypatch.chdir(tmp_path)
     toml = NODE_TYPE.format(scheduler=scheduler, constraint=constraint, option=option, walltime=walltime)
     (node_type,) = cluster_from_toml(toml, "test").node_types
-    number = ParslJobs(node_type).submit(tmp_path, "n7", excluded)
+    number = Jobs(node_type).submit(tmp_path, "n7", excluded)
     (script,) = [path for path in tmp_path.glob("scaling.epyc.*") if "std" not in path.name]
     command = (tmp_path / "called").read_text().splitlines()[-1]
     return _lines(script), command, number
