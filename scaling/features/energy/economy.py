@@ -14,7 +14,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Launch, Summary, launch_ratio
 from scaling.study.planning import NO_CAPS, Caps, Point
 
-CapKind = Literal["power", "clock", "both"]
+CapKind = Literal["none", "power", "clock", "both"]
 
 # A cap that makes steps longer by no more than this does not slow a workload.
 NOT_SLOWED = 1.02
@@ -60,7 +60,7 @@ class CapEffect:
         kinds: set[CapKind] = {
             "power" if name.endswith("watts") else "clock" for name, own, others in named if own != others
         }
-        return kinds.pop() if len(kinds) == 1 else "both"
+        return "both" if len(kinds) > 1 else next(iter(kinds), "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,35 @@ def cap_kinds(effects: Iterable[CapEffect]) -> list[CapKinds]:
         for members in by_reference.values()
     ]
     return [one for one in pairs if one.power and one.clock]
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOff:
+    """Every size and cap of a workload, by time and energy per item over those of its fastest point without a cap."""
+
+    subject: Point
+    reference: Summary
+    members: tuple[CapEffect, ...]
+    frontier: tuple[Summary, ...]
+
+
+def trade_offs(summaries: Iterable[Summary]) -> list[TradeOff]:
+    """The same for every workload that was metered at two points or more; without a point that has no cap, over that
+    under the loosest."""
+    found = []
+    for subject, members in _by_work(summaries).items():
+        reference = max(members, key=lambda one: (_looseness(one), -_seconds_per_item(one)))
+        effects = [effect for one in members if (effect := _over(one, reference))]
+        if len(effects) > 1:
+            found.append(TradeOff(subject, reference, tuple(effects), tuple(frontier(members))))
+    return found
+
+
+def _over(one: Summary, reference: Summary) -> CapEffect | None:
+    """Time, energy and energy-delay product of an item over those of another point."""
+    values = (_launch_seconds_per_item, _launch_joules_per_item, _launch_energy_delay)
+    time, energy, product = (_ratio(one, reference, value) for value in values)
+    return CapEffect(one, reference, time, energy, product) if time and energy and product else None
 
 
 def economies(summaries: Iterable[Summary]) -> list[Economy]:

@@ -1,21 +1,19 @@
-"""Energy: power over time under caps, time and energy under caps against those without, and the frontier of both."""
+"""Energy: power over time under caps, and time and energy of every size and cap over those without a cap."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
-from scaling.analysis.energy import EnergyFigures
 from scaling.analysis.estimates import Estimate
 from scaling.errors import count
-from scaling.features.energy.economy import CapEffect, CapKinds, Economy, cap_effects, economies
-from scaling.features.energy.economy import cap_kinds as kinds_of_caps
+from scaling.features.energy.economy import CapKind, TradeOff, trade_offs
 from scaling.features.energy.report import size_parts
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import line_key, make_grid, mark_key, name_at_right, number_axis
-from scaling.reporting.plots.specification import Stroke, distinct_names, upper_limit
+from scaling.reporting.plots.specification import Stroke, distinct_names
 from scaling.reporting.plots.style import COLOURS, FAINT, REFERENCE, colour, marker
 from scaling.reporting.words import caps_words
 from scaling.results.evaluation import Evaluation
@@ -24,8 +22,13 @@ from scaling.study.planning import Point
 
 NOT_METERED = "no run was metered: the machine has no meter that could be read, or the study said energy = 'none'"
 
-# The caps of a figure are told apart by colour, the loosest first.
-SIDEWAYS = 0.09
+# Kinds of caps as a legend names them.
+KINDS: dict[CapKind, str] = {
+    "none": "no cap, or the loosest",
+    "power": "power cap",
+    "clock": "clock cap",
+    "both": "both caps",
+}
 
 # Of more points than this in a panel, only those on the frontier are named.
 MOST_NAMES = 10
@@ -101,128 +104,85 @@ def _latest(meter: MeterTrace, at: float) -> float:
 
 
 def caps(result: Evaluation) -> Drawing | NotDrawn:
-    """Draw time and energy of every workload under every cap, over those without it."""
-    effects = cap_effects(point.summary for point in result.points)
-    if not effects:
-        return NotDrawn("no workload was metered under two caps; set cpu_power_watts, cpu_max_mhz or those of a GPU")
-    caption = (
-        "Time, energy and energy-delay product of a step under a cap, over those of the same point without caps or "
-        "under the loosest, with 95 % intervals over launches, cut where they reach further than half the value. A "
-        "workload whose time stays at 1 is not slowed by the cap; one whose energy stays below 1 gets its result for "
-        "less."
-    )
-    return Drawing(caption, _caps_figure(effects))
-
-
-def _caps_figure(effects: Sequence[CapEffect]) -> Figure:
-    points = list(dict.fromkeys(one.summary.point.without_caps for one in effects))
-    names = _names(points)
-    caps = _cap_names(one.summary.point for one in effects)
-    titles = ("time", "energy", "energy-delay product")
-    grid = make_grid(len(titles), share_x=True, share_y=False, height=2.8)
-    for panel, title in enumerate(titles):
-        axes = grid.axes[panel]
-        axes.axhline(1.0, color=FAINT, **REFERENCE)
-        for one in effects:
-            ratio = (one.time_ratio, one.energy_ratio, one.energy_delay_ratio)[panel]
-            style = caps.index(_cap_name(one.summary.point))
-            at = points.index(one.summary.point.without_caps) + SIDEWAYS * (style - (len(caps) - 1) / 2)
-            _mark(axes, at, ratio, style, valid=one.summary.valid)
-        axes.set_xlim(-0.6, len(points) - 0.4)
-        axes.xaxis.set_major_locator(FixedLocator(list(range(len(points)))))
-        axes.set_xticks(range(len(points)), names, rotation=45, ha="right")
-        grid.title(panel, title)
-        number_axis(axes)
-    grid.labels("", "over that without the cap")
-    grid.legend([mark_key(name, colour(style), marker(style)) for style, name in enumerate(caps)])
-    return grid.figure
-
-
-def cap_kinds(result: Evaluation) -> Drawing | NotDrawn:
-    """Draw energy against time of every workload that was capped both in power and in its clock."""
-    kinds = kinds_of_caps(cap_effects(point.summary for point in result.points))
-    if not kinds:
-        return NotDrawn("no workload was metered under caps of power and under caps of its clock; set both in a study")
-    caption = (
-        "Energy against time of a step under caps of power, and under caps of the clock, over those without either or "
-        "under the loosest, with 95 % intervals of the energy. Of two lines the lower one takes less energy for the "
-        "same time; caps of both at once are left out."
-    )
-    return Drawing(caption, _kinds_figure(kinds))
-
-
-def _kinds_figure(kinds: Sequence[CapKinds]) -> Figure:
-    grid = make_grid(len(kinds), share_x=True, share_y=True, height=2.6)
-    names = _names([one.power[0].reference.point.without_caps for one in kinds])
-    for index, one in enumerate(kinds):
-        axes = grid.axes[index]
-        axes.axhline(1.0, color=FAINT, **REFERENCE)
-        axes.axvline(1.0, color=FAINT, **REFERENCE)
-        for style, effects in enumerate((one.power, one.clock)):
-            places = [(1.0, 1.0), *((effect.time_ratio.value, effect.energy_ratio.value) for effect in effects)]
-            axes.plot([at for at, _ in places], [value for _, value in places], color=colour(style), linewidth=1.0)
-            for effect in effects:
-                _mark(axes, effect.time_ratio.value, effect.energy_ratio, style, valid=effect.summary.valid)
-        number_axis(axes)
-        grid.title(index, names[index])
-    grid.labels("time over that without the cap", "energy over that without the cap")
-    grid.legend([mark_key(name, colour(style), marker(style)) for style, name in enumerate(("power", "clock"))])
-    return grid.figure
-
-
-def frontier(result: Evaluation) -> Drawing | NotDrawn:
-    """Draw energy against time per item for every size and cap of a workload."""
-    known = economies(point.summary for point in result.points)
+    """Draw energy against time of every size and cap of a workload, over those of its fastest point without a cap."""
+    known = trade_offs(point.summary for point in result.points)
     if not known:
-        return NotDrawn("no workload was metered at two points; more cores or caps make a frontier")
+        return NotDrawn("no workload was metered at two points; measure more cores, or caps of power or clock")
     caption = (
-        "Energy of an item against the time it takes, for every number of cores and every cap, with 95 % intervals of "
-        "the energy. The line joins the points that no other beats in both; its lower end is the most economical."
+        "Energy of an item against the time it takes, over those of the fastest point without a cap or under the "
+        "loosest, with 95 % intervals of the energy, cut where they reach further than half the value. Lines join the "
+        "caps of a size from the loosest to the tightest, and the sizes without a cap. Of a hollow mark another point "
+        "takes less of both."
     )
-    return Drawing(caption, _frontier_figure(known))
+    return Drawing(caption, _caps_figure(known))
 
 
-def _frontier_figure(known: Sequence[Economy]) -> Figure:
+def _caps_figure(known: Sequence[TradeOff]) -> Figure:
     grid = make_grid(len(known), share_x=False, share_y=False, height=2.6)
     names = distinct_names([one.subject for one in known])
     for index, one in enumerate(known):
-        _draw_frontier(grid.axes[index], one)
+        _draw_trade_off(grid.axes[index], one)
         grid.title(index, names[index])
-    grid.labels("time per item, ms", "energy per item, J")
-    keys = [mark_key("on the frontier", colour(0), marker(0)), mark_key("not on it", colour(0), marker(0), hollow=True)]
-    grid.legend(keys)
+    grid.labels("time over that without a cap", "energy over that without a cap")
+    shown = [kind for kind in KINDS if any(effect.kind == kind for one in known for effect in one.members)]
+    keys = [mark_key(KINDS[kind], colour(_style(kind)), marker(_style(kind))) for kind in shown]
+    grid.legend([*keys, mark_key("another takes less of both", hollow=True)])
     return grid.figure
 
 
-def _draw_frontier(axes: Axes, economy: Economy) -> None:
-    metered = [(member, member.energy) for member in economy.members if member.energy]
-    on_line = {member.point for member in economy.frontier}
-    for member, energy in metered:
-        _mark(axes, _milliseconds(energy), energy.joules_per_item, 0, valid=member.point in on_line)
-    places = {member.point: (_milliseconds(energy), energy.joules_per_item.value) for member, energy in metered}
-    line = [places[member.point] for member in economy.frontier]
-    axes.plot([at for at, _ in line], [joules for _, joules in line], color=colour(0), linewidth=1.0, zorder=2)
-    highs = [energy.joules_per_item.high for _, energy in metered]
-    top = upper_limit([joules for _, joules in places.values()], highs, 0.0)
-    axes.set_ylim(0.0, top)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    number_axis(axes)
-    end = upper_limit([at for at, _ in places.values()], [], 0.0)
+def _draw_trade_off(axes: Axes, one: TradeOff) -> None:
+    best = {member.point for member in one.frontier}
+    places = {effect.summary.point: (effect.time_ratio.value, effect.energy_ratio.value) for effect in one.members}
+    axes.axhline(1.0, color=FAINT, **REFERENCE)
+    axes.axvline(1.0, color=FAINT, **REFERENCE)
+    for kind, points in _lines(one):
+        line = [places[point] for point in points]
+        axes.plot([x for x, _ in line], [y for _, y in line], color=colour(_style(kind)), linewidth=1.0, zorder=2)
+    for effect in one.members:
+        point = effect.summary.point
+        _mark(axes, places[point][0], effect.energy_ratio, _style(effect.kind), valid=point in best)
     few = len(places) <= MOST_NAMES
-    named = [one for one in zip(_what_differs([*places]), places.items(), strict=True) if few or one[1][0] in on_line]
-    name_at_right(axes, [name for name, _ in named], [place for _, (_, place) in named], end, top)
+    named = [one for one in zip(_what_differs([*places]), places.items(), strict=True) if few or one[1][0] in best]
+    begins, ends = zip(*(_span([place[axis] for place in places.values()]) for axis in (0, 1)), strict=True)
+    name_at_right(axes, [name for name, _ in named], [place for _, (_, place) in named], ends, begins)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    number_axis(axes)
+
+
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    """From where to where an axis of ratios goes: all of them and 1, and a tenth at least."""
+    low, high = min(1.0, *values), max(1.0, *values)
+    room = max(0.1 * (high - low), 0.05)
+    return low - room, high + room
+
+
+def _lines(one: TradeOff) -> Iterator[tuple[CapKind, list[Point]]]:
+    """What lines join: the sizes without a cap, and for every size its caps of a kind, the loosest first."""
+    sizes: dict[Point, dict[CapKind, list[Point]]] = {}
+    for effect in one.members:
+        point = effect.summary.point
+        sizes.setdefault(point.without_caps, {}).setdefault(effect.kind, []).append(point)
+    free = [point for kinds in sizes.values() for point in kinds.get("none", [])]
+    yield "none", sorted(free, key=lambda point: (point.cores, point.replicas))
+    for kinds in sizes.values():
+        for kind in ("power", "clock"):
+            under = sorted(kinds.get(kind, []), key=_tightness)
+            yield kind, [*kinds.get("none", []), *under] if under else []
+
+
+def _tightness(point: Point) -> list[float]:
+    return [-(value or float("inf")) for value in point.caps]
+
+
+def _style(kind: CapKind) -> int:
+    return [*KINDS].index(kind)
 
 
 def _what_differs(points: Sequence[Point]) -> list[str]:
     """What points are given, without what all of them are given."""
     parts = [size_parts(point) for point in points]
     common = set.intersection(*map(set, parts))
-    return [", ".join(part for part in own if part not in common) or own[0] for own in parts]
-
-
-def _milliseconds(energy: EnergyFigures) -> float:
-    """The time of an item, from its energy and the power meanwhile."""
-    return 1e3 * energy.joules_per_item.value / energy.watts.value
+    return [", ".join(part for part in own if part not in common) or "no cap" for own in parts]
 
 
 def _mark(axes: Axes, at: float, estimate: Estimate, style: int, *, valid: bool) -> None:

@@ -93,7 +93,7 @@ def _draw(axes: Axes, marks: Sequence[_Mark]) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(5))
     number_axis(axes)
     names = [division_words(mark.division) for mark in marks]
-    name_at_right(axes, names, [(1e3 * mark.far, mark.rate.value) for mark in marks], end, top)
+    name_at_right(axes, names, [(1e3 * mark.far, mark.rate.value) for mark in marks], (end, top))
 
 
 def _mark(axes: Axes, latency: Estimate, rate: Estimate, style: int, *, hollow: bool) -> None:

@@ -156,14 +156,21 @@ def powers_of_two(low: float, high: float, most: int) -> list[float]:
 
 
 def name_at_right(
-    axes: Axes, names: Sequence[str], places: Sequence[tuple[float, float]], end: float, top: float
+    axes: Axes,
+    names: Sequence[str],
+    places: Sequence[tuple[float, float]],
+    ends: tuple[float, float],
+    begins: tuple[float, float] = (0.0, 0.0),
 ) -> None:
-    """Name marks of a panel that ends at `end` and `top`, at their heights or as near as other names leave room."""
-    axes.set_xlim(0.0, end / (1.0 - LETTER_WIDTH * (1 + max(map(len, names)))))
-    heights = spread_labels([y / top for _, y in places], NAMES_GAP)
+    """Name marks of a panel from `begins` to `ends`, at their heights or as near as other names leave room."""
+    (left, bottom), (end, top) = begins, ends
+    axes.set_xlim(left, left + (end - left) / (1.0 - LETTER_WIDTH * (1 + max(map(len, names)))))
+    axes.set_ylim(bottom, top)
+    heights = spread_labels([(y - bottom) / (top - bottom) for _, y in places], NAMES_GAP)
     for name, (x, y), height in zip(names, places, heights, strict=True):
-        axes.plot([x, end], [y, top * height], color=FAINT, linewidth=0.6, linestyle=":", zorder=1)
-        axes.text(end, top * height, name, va="center", fontsize=SMALL_POINTS, bbox=NAME_GROUND, zorder=2.4)
+        level = bottom + (top - bottom) * height
+        axes.plot([x, end], [y, level], color=FAINT, linewidth=0.6, linestyle=":", zorder=1)
+        axes.text(end, level, name, va="center", fontsize=SMALL_POINTS, bbox=NAME_GROUND, zorder=2.4)
 
 
 def number_axis(axes: Axes, ticks: Sequence[float] | None = None) -> None:
