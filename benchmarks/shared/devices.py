@@ -146,8 +146,3 @@ def write_folder(path: Path, study: Study) -> Path:
     store.close()
     (path / ROWS.file).write_text("".join(f"{row_to_json(made)}\n" for made in rows(study)))
     return path
-
-
-def write_folders(folder: Path) -> list[Path]:
-    """Write the results folders of all studies of frameworks and devices."""
-    return [write_folder(folder / name, pretend_study(name)) for name in STUDIES]

@@ -160,7 +160,8 @@ def packs_folder() -> Files:
 @cache
 def tuned_folder() -> Files:
     """A search that has ended, on this machine."""
-    from scaling.features.tuning.file import TUNING, write_search  # a feature need not be there
+    # Only here, as the rest works without the feature.
+    from scaling.features.tuning.file import TUNING, write_search
     from scaling.features.tuning.library import prepare_tuning
 
     workload, parameters = TUNED
