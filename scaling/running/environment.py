@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePath
 
 from scaling.running.marks import MARK
+from scaling.study.frameworks import FRAMEWORKS
 from scaling.study.planning import Point, Run
 from scaling.study.spec import GPU
 
@@ -26,19 +27,6 @@ ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", VISIBLE_GPUS: "-1"}
 
-# What a framework must be told before it is imported: its device and, for torch, to compile in its own process, so that
-# no other one is left to be counted. On a GPU, memory is taken as it is needed, named devices start no driver, and a
-# profiler of graphs is left running.
-FRAMEWORK_VARIABLES: Mapping[str, Mapping[str, str]] = {
-    "tensorflow": {},
-    "torch": {"KERAS_TORCH_DEVICE": "cpu", "TORCHINDUCTOR_COMPILE_THREADS": "1"},
-    "jax": {"JAX_PLATFORMS": "cpu"},
-}
-GPU_VARIABLES: Mapping[str, Mapping[str, str]] = {
-    "tensorflow": {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
-    "torch": {"KERAS_TORCH_DEVICE": "cuda:0", "PYTORCH_NVML_BASED_CUDA_CHECK": "1", "TEARDOWN_CUPTI": "0"},
-    "jax": {"JAX_PLATFORMS": "cuda,cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
-}
 PADDING = "SCALING_PADDING"
 
 # Where a run puts what it needs for a moment: a folder that is emptied for it, since it leaves without tidying up.
@@ -61,7 +49,7 @@ def environment(
         **shell,
         **QUIET_CPU,
         "KERAS_BACKEND": run.point.framework,
-        **FRAMEWORK_VARIABLES[run.point.framework],
+        **FRAMEWORKS[run.point.framework].variables,
         **_device_variables(run.point, inherited),
         ONEDNN: _onednn(run.point, inherited, arch),
         **thread_variables(run.point),
@@ -76,7 +64,7 @@ def _device_variables(point: Point, inherited: Mapping[str, str]) -> dict[str, s
     if point.device != GPU:
         return {}
     first = inherited.get(VISIBLE_GPUS, "0").partition(",")[0]
-    return {**GPU_VARIABLES[point.framework], "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE_GPUS: first}
+    return {**FRAMEWORKS[point.framework].gpu_variables, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE_GPUS: first}
 
 
 def _onednn(point: Point, inherited: Mapping[str, str], arch: str) -> str:
@@ -99,7 +87,7 @@ def server_variables(variables: Mapping[str, str], point: Point) -> dict[str, st
 
     TensorFlow reads how many threads it has once its runtime starts, OpenMP, which torch has, as it is loaded.
     """
-    later = thread_variables(point) if point.framework == "tensorflow" else {}
+    later = {} if FRAMEWORKS[point.framework].reads_threads_when_loaded else thread_variables(point)
     return {name: value for name, value in variables.items() if name not in later}
 
 

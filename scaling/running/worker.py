@@ -39,6 +39,7 @@ from scaling.running.messages import (
     decode_request,
     send,
 )
+from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 
 # Tracing, allocation and caches settle in the first few steps (TensorFlow's third step is still 1.26 times the rest);
 # which of the steps were warm-up is judged afterwards, from all of them.
@@ -58,10 +59,9 @@ MOST_ITEMS = 2**53
 LONGEST_REASON = 1000
 
 # Packages whose version explains a result, where a workload has imported them.
-NAMED_VERSIONS = ("numpy", "tensorflow", "keras", "torch", "jax", "jaxlib")
+NAMED_VERSIONS = ("numpy", "keras", *(package for one in FRAMEWORKS.values() for package in one.packages))
 
-# Packages that come with an extra of this package, Keras with that of every framework.
-EXTRAS = ("tensorflow", "torch", "jax")
+# Comes with the extra of every framework.
 KERAS = "keras"
 
 
@@ -508,8 +508,8 @@ def _versions() -> dict[str, str]:
 def reason(error: BaseException) -> str:
     """An error in one line, with where in the user's code it came from or, for a missing extra, how to install it."""
     missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    if missing in (*EXTRAS, KERAS):
-        extra = os.environ.get("KERAS_BACKEND", EXTRAS[0]) if missing == KERAS else missing
+    if missing in (*FRAMEWORKS, KERAS):
+        extra = os.environ.get("KERAS_BACKEND", TENSORFLOW) if missing == KERAS else missing
         return f"it needs {missing}, which is not installed; give: pip install 'cpu-scaling[{extra}]'"
     words = escape_text(" ".join(str(error).split())[:LONGEST_REASON]) or "no message"
     if _explains_itself(error):

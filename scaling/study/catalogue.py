@@ -12,16 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from scaling.errors import StudyError
+from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 from scaling.study.keys import LONGEST_TOML, did_you_mean
 from scaling.study.programs import Program
-from scaling.study.spec import CPU, TENSORFLOW, Study
+from scaling.study.spec import CPU, Study
 from scaling.study.workload import Command, Entry, Named, OwnFile, Workload, check_workload, workload
 
 # The first and the last traced step are dropped, and something must be left.
 LEAST_TRACED_STEPS = 3
-
-# What each extra of this package installs that workloads import.
-EXTRA_PACKAGES = {"tensorflow": ("tensorflow", "keras"), "torch": ("torch", "keras"), "jax": ("jax", "keras")}
 
 # What a workload needs that is carried out by whichever framework a study names.
 A_FRAMEWORK = "framework"
@@ -29,7 +27,7 @@ A_FRAMEWORK = "framework"
 
 def is_installed(extra: str) -> bool:
     """Whether the packages of an extra can be imported; nothing is imported to see."""
-    return all(find_spec(package) is not None for package in EXTRA_PACKAGES[extra])
+    return all(find_spec(package) is not None for package in (FRAMEWORKS[extra].packages[0], "keras"))
 
 
 def ready_made() -> dict[str, str]:

@@ -18,9 +18,10 @@ from msgspec import Meta
 from scaling.errors import PlacementError, StudyError, count
 from scaling.machine.placement import POLICIES, Request, divide, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
+from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Program
-from scaling.study.spec import AXES, CAPS, CPU, TENSORFLOW, Data, Framework, Items, Start, Study, Threads
+from scaling.study.spec import AXES, CAPS, CPU, Data, Items, Start, Study, Threads
 from scaling.study.workload import Command, workload
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
@@ -552,7 +553,7 @@ def _threads(study: Study, cores: int, smt: int, notes: dict[str, None]) -> list
     given = [
         (name, intra, inter)
         for name, intra, inter in wanted
-        if name != "jax" or (intra in of_jax and inter in {1, *all_cpus})
+        if FRAMEWORKS[name].sets_threads or (intra in of_jax and inter in {1, *all_cpus})
     ]
     if len(given) < len(wanted):
         notes[NO_THREADS_OF_JAX] = None

@@ -11,6 +11,7 @@ from msgspec import Meta
 from scaling.errors import StudyError, excerpt
 from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
+from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
 from scaling.study.keys import Key, as_list, did_you_mean, keyed, keys_of, parse_toml, takes
 from scaling.study.programs import FromShell, Program
 from scaling.study.workload import Command, workload
@@ -50,7 +51,6 @@ Watts = Annotated[float, Meta(gt=0, le=1_000_000)]
 Mhz = Annotated[float, Meta(gt=0, le=100_000)]
 Start = Literal["spawn", "fork"]
 Data = Literal["fixed", "fresh", "pipeline"]
-Framework = Literal["tensorflow", "torch", "jax"]
 Device = Literal["cpu", "gpu"]
 Mode = Literal["train", "infer"]
 
@@ -62,8 +62,6 @@ ThreadsList = Annotated[tuple[Threads, ...], ONE_OR_MORE]
 WattsList = Annotated[tuple[Watts | Literal["none"], ...], ONE_OR_MORE]
 MhzList = Annotated[tuple[Mhz | Literal["none"], ...], ONE_OR_MORE]
 
-# What networks use unless a study says otherwise; it alone has operations that can be told apart.
-TENSORFLOW: Framework = "tensorflow"
 CPU: Device = "cpu"
 GPU: Device = "gpu"
 
@@ -134,7 +132,7 @@ class Study:
     intra: Annotated[ThreadsList, _THREADS] = ("auto",)
     inter: Annotated[ThreadsList, _THREADS] = ("auto",)
     framework: Annotated[
-        tuple[Framework, ...], ONE_OR_MORE, _axis("'tensorflow', 'torch', 'jax', or a list of them")
+        tuple[Framework, ...], ONE_OR_MORE, _axis(f"{', '.join(map(repr, FRAMEWORKS))}, or a list of them")
     ] = (TENSORFLOW,)
     device: Annotated[tuple[Device, ...], ONE_OR_MORE, _axis("'cpu', 'gpu', or both in a list")] = (CPU,)
     jit: Annotated[tuple[bool, ...], ONE_OR_MORE, _axis("true or false, or both in a list")] = (False,)

@@ -10,7 +10,8 @@ import pytest
 
 from scaling.machine.gpus import has_gpu
 from scaling.machine.sysfs import read_topology
-from scaling.running.environment import FRAMEWORK_VARIABLES, QUIET_CPU
+from scaling.running.environment import QUIET_CPU
+from scaling.study.frameworks import FRAMEWORKS
 from tests.conftest import need
 from tests.runs import row_of, rows_of
 from tests.workloads.in_framework import STEPS
@@ -27,7 +28,7 @@ def facts():
     command = [sys.executable, "-m", "tests.workloads.in_framework"]
 
     def run(framework: str) -> dict:
-        variables = {**os.environ, **QUIET_CPU, **FRAMEWORK_VARIABLES[framework], "KERAS_BACKEND": framework}
+        variables = {**os.environ, **QUIET_CPU, **FRAMEWORKS[framework].variables, "KERAS_BACKEND": framework}
         done = subprocess.run(
             [*command, framework], env=variables, capture_output=True, text=True, cwd=Path(__file__).parents[2]
         )
