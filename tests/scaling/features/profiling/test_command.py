@@ -76,6 +76,7 @@ def test_the_same_command_again_traces_nothing_twice(folder):
     assert lines(folder) == before
 
 
+@pytest.mark.slow
 def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_same(folder):
     completed = program("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
     assert_traced(completed)

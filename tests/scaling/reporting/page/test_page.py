@@ -121,6 +121,7 @@ def test_the_policy_lets_nothing_in_but_the_page_s_own_script_and_style(shown):
     assert {link[0] for link in re.findall(r'href="([^"]*)"', shown)} == {"#"}
 
 
+@pytest.mark.slow
 def test_a_page_of_two_hundred_points_is_below_two_megabytes(tmp_path):
     toml = f'workloads = {list(EIGHT)}\ncores = "1-25"\nlaunches = 5'
     text = page(result(toml, tmp_path, 25))

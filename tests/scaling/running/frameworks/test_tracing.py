@@ -111,6 +111,7 @@ def forked() -> dict[str, TracedRow]:
     return {traced_row.row.run.point.workload: traced_row for traced_row in traced(runs)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LATE)
 def test_a_late_step_has_every_op_of_an_early_one(name):
     counts = executions(forked()[name])
