@@ -99,7 +99,7 @@ def variant_setting(text: str) -> str:
         return f"workloads={json.dumps([text])}"
     if "=" not in text:
         raise StudyError(
-            f"--between {text}: write a setting such as intra=2, an interpreter such as python=venv, or a program such "
+            f"between {text}: write a setting such as intra=2, an interpreter such as python=venv, or a program such "
             f'as "{COMMAND} ./prog {{cores}}"'
         )
     return text
@@ -170,11 +170,11 @@ def _side(job: Job) -> Side:
 
 def _refuse_other_measuring(first: Job, second: Job) -> None:
     if first.study.design != "turns":
-        raise StudyError('--between measures both in turns with each other; leave design = "apart" out')
+        raise StudyError('two variants are measured in turns with each other; leave design = "apart" out')
     for key in HOW:
         one, other = getattr(first.study, key), getattr(second.study, key)
         if one != other:
             raise StudyError(
-                f"--between: {key} is {one} in one variant and {other} in the other, but both are measured in one go; "
-                "give it with --set"
+                f"between: {key} is {one} in one variant and {other} in the other, but both are measured in one go; "
+                "give it as a setting of both"
             )

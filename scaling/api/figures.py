@@ -90,7 +90,7 @@ def check_kinds(kinds: Sequence[str], known: tuple[str, ...] = names()) -> tuple
 def page_path(source: Path) -> Path:
     """Where the page of results goes by itself: into their folder, or beside their file."""
     if source == STDIN:
-        raise StoreError("results from stdin have no place of their own; choose one with -o")
+        raise StoreError("results from stdin have no place of their own; choose one with `path=`")
     return source / REPORT if source.is_dir() else source.with_suffix(".html")
 
 
@@ -98,7 +98,7 @@ def figures_folder(page: Path) -> Path:
     """Where the figures beside a page go; refused where that leads elsewhere, since a folder may be somebody else's."""
     folder = page.parent / FIGURES
     if folder.is_symlink():
-        raise StoreError(f"{folder} is a link; remove it, or choose a folder for the figures with -o")
+        raise StoreError(f"{folder} is a link; remove it, or choose a folder for the figures with `path=`")
     return folder
 
 
@@ -112,7 +112,7 @@ def write_figures(
                 paths = save(figure, folder, formats)
             except OSError as error:
                 raise StoreError(
-                    f"{folder} cannot be written: {error.strerror}; choose another folder with -o"
+                    f"{folder} cannot be written: {error.strerror}; choose another folder with `path=`"
                 ) from error
             for path in paths:
                 on_file(path)

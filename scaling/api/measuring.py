@@ -479,21 +479,21 @@ def budget_seconds(budget: str | float) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < inf:
-        raise StudyError(
-            f"--budget {excerpt(str(budget))}: that is no time above 0; write it such as 90s, 10m or 1h30m"
-        )
+        raise StudyError(f"budget {excerpt(str(budget))}: that is no time above 0; write it such as 90s, 10m or 1h30m")
     return seconds
 
 
 def refuse_another_study(job: Job) -> None:
     """Refuse to go on in a folder that holds another study or another machine."""
     if node_types_at(job.folder):
-        raise StoreError(f"{job.folder} holds the results of a cluster; give --cluster, or another folder with -o")
+        raise StoreError(
+            f"{job.folder} holds the results of a cluster; give `cluster=`, or another folder with `folder=`"
+        )
     if (toml := read_study_toml(job.folder)) is not None:
         begun = study_from_toml(toml, str(job.folder / STUDY))
         why = incompatibility(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
         if why:
-            raise StoreError(f"{job.folder} holds another study: {why}; choose another folder with -o")
+            raise StoreError(f"{job.folder} holds another study: {why}; choose another folder with `folder=`")
     refuse_another_machine(job)
 
 
@@ -506,7 +506,7 @@ def refuse_another_machine(job: Job) -> None:
     if differences:
         raise StoreError(
             f"{job.folder} holds the results of another machine: {', '.join(differences)}; "
-            "choose another folder with -o"
+            "choose another folder with `folder=`"
         )
 
 

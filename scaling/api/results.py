@@ -147,7 +147,7 @@ class Results(Sources):
         if first.processors and second.processors and first.processors != second.processors and not across_machines:
             raise StoreError(
                 f"{self.path} was measured on {' and '.join(sorted(first.processors))}, {other.path} on "
-                f"{' and '.join(sorted(second.processors))}; give --across-machines to compare them all the same"
+                f"{' and '.join(sorted(second.processors))}; give `across_machines=True` to compare them all the same"
             )
         comparison = compare(first.summaries, second.summaries, margin)
         if not comparison.differences:

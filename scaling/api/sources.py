@@ -170,7 +170,7 @@ def open_sources(
         return tuple(Source(one.folder, one.name, one.core_hour, physical, full) for one in members)
     source = Source(path, physical=physical, full=full, options=options)
     if options != AS_IT_IS and not source.is_table:
-        raise StoreError(f"{path} is of `scaling`, which knows its cores; leave --cores-from and --column out")
+        raise StoreError(f"{path} is of `scaling`, which knows its cores; leave `cores_from=` and `columns=` out")
     return (source,)
 
 

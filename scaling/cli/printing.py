@@ -6,6 +6,7 @@ never reach a terminal. A stream that is closed, full or of a small character se
 
 import codecs
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +22,10 @@ MOST_REMARKS = 20
 # What stands for our own characters in a character set without them; any other is shown by escape.
 PLAIN = {"µ": "u", "–": "-", "−": "-", "…": "...", "’": "'", "·": "-", "×": "x", "±": "+-", "≤": "<=", "≥": ">="}
 ERRORS = "scaling.plain"
+
+# Arguments of the library in a sentence, and those whose options have other names.
+ARGUMENT = re.compile(r"`(\w+)=(\w*)`")
+OPTIONS = {"folder": "-o", "path": "-o", "columns": "--column", "form": "--format", "wait": "--no-wait"}
 
 
 def prepare_streams() -> None:
@@ -114,7 +119,18 @@ def print_line(line: str) -> None:
 
 def print_note(sentence: str) -> None:
     """A sentence on stderr, out of the way of results."""
-    print_line(f"scaling: {sentence}")
+    print_line(f"scaling: {as_options(sentence)}")
+
+
+def as_options(sentence: str) -> str:
+    """A sentence that names arguments of the library, as `again=True`, with the options of the command line instead."""
+    return ARGUMENT.sub(_option, sentence)
+
+
+def _option(argument: re.Match[str]) -> str:
+    name, value = argument.groups()
+    option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    return option if value in ("", "True", "False") else f"{option} {value}"
 
 
 def print_notes(sentences: Iterable[str]) -> None:

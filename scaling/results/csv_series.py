@@ -48,7 +48,7 @@ class _Reader:
         self.called = {name.strip().lower(): column.strip().lower() for name, column in columns.items()}
         for name in self.called:
             if name not in KNOWN:
-                raise StoreError(f"--column {name}=…: a CSV has no such column; there are {', '.join(KNOWN)}")
+                raise StoreError(f"column {name}=…: a CSV has no such column; there are {', '.join(KNOWN)}")
         self.line = 1
 
     def series(self, file: Iterator[str]) -> list[Series]:
@@ -94,8 +94,7 @@ class _Reader:
     def _missing(self, wanted: str, names: list[str]) -> str:
         near = [match for name in wanted.split("' or '") for match in get_close_matches(name, names, 1)]
         first = wanted.partition("'")[0]
-        option = f"--column {first}={near[0] if near else '…'}"
-        hint = f"; is it '{near[0]}'? give {option}" if near else f"; say which one it is with {option}"
+        hint = f"; is it '{near[0]}'? name it as {first} with `columns=`" if near else f"; name {first} with `columns=`"
         return f"{self.path} line 1 has no column '{wanted}' (it has {', '.join(names)}){hint}"
 
     def _read_values(

@@ -74,7 +74,7 @@ def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> 
     if form == "parquet" and find_spec("pyarrow") is None:
         raise StoreError(
             "writing Parquet needs pyarrow, which is not installed; give: pip install 'cpu-scaling[parquet]', "
-            "or choose --format csv"
+            "or choose `form=csv`"
         )
     return _write(WRITERS[form](rows), target)
 
@@ -207,7 +207,7 @@ def _parquet_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
         try:
             data_frame(columns).to_parquet(file, index=False)
         except (OverflowError, ValueError, TypeError) as error:
-            raise StoreError(f"Parquet cannot hold what a row says: {error}; choose --format csv") from error
+            raise StoreError(f"Parquet cannot hold what a row says: {error}; choose `form=csv`") from error
         return len(columns.get("cores", ()))
 
     return write
@@ -265,7 +265,7 @@ def _extrap_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
 
 def _document_writer(document: dict[str, Any], runs: int) -> Callable[[BinaryIO], int]:
     if not runs:
-        raise StoreError("no launch went well or none counts, so there is nothing to export; choose --format csv")
+        raise StoreError("no launch went well or none counts, so there is nothing to export; choose `form=csv`")
 
     def write(file: BinaryIO) -> int:
         file.write(json.dumps(document, allow_nan=False, indent=1).encode() + b"\n")

@@ -59,14 +59,16 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise StoreError(f"{target} cannot be written: {error.strerror or error}; choose another with -o") from error
+        raise StoreError(
+            f"{target} cannot be written: {error.strerror or error}; choose another with `path=`"
+        ) from error
 
 
 def refuse_own_file(path: Path) -> None:
     """Refuse an output that would take the place of what was measured, or lie where measuring will write."""
     has_results = any((path.parent / f"{stem}.jsonl").exists() for stem in STEMS)
     if (path.name in OWN_FILES and has_results) or any(_is_same(path, path.parent / name) for name in OWN_FILES):
-        raise StoreError(f"{path} is one of the results' own files; choose another with -o")
+        raise StoreError(f"{path} is one of the results' own files; choose another with `path=`")
 
 
 def _is_same(path: Path, other: Path) -> bool:
@@ -98,7 +100,7 @@ def _open_stream(path: Path) -> Iterator[BinaryIO]:
         raise StoreError(f"{path} cannot be written: no process reads from it; start its reader first") from error
     with os.fdopen(fd, "wb") as file:
         if stat.S_ISBLK(os.fstat(fd).st_mode):
-            raise StoreError(f"{path} is a disk; choose a file with -o")
+            raise StoreError(f"{path} is a disk; choose a file with `path=`")
         os.set_blocking(fd, True)
         yield file
 

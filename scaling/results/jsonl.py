@@ -131,7 +131,7 @@ class Lines(Generic[T]):
             yield
         except OSError as error:
             raise StoreError(
-                f"the results folder {self.folder} cannot be written: {error.strerror}; choose another with -o"
+                f"the results folder {self.folder} cannot be written: {error.strerror}; choose another with `folder=`"
             ) from error
 
     def _lock(self) -> None:
@@ -140,10 +140,14 @@ class Lines(Generic[T]):
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             another = self.format.writer.replace("a ", "another ", 1)
-            raise StoreError(f"{another} is writing to {self.folder}; wait for it or choose another with -o") from None
+            raise StoreError(
+                f"{another} is writing to {self.folder}; wait for it or choose another with `folder=`"
+            ) from None
         except OSError as error:
             if error.errno not in NOT_SUPPORTED:
-                raise StoreError(f"{self.folder} cannot be locked: {error.strerror}; choose another with -o") from error
+                raise StoreError(
+                    f"{self.folder} cannot be locked: {error.strerror}; choose another with `folder=`"
+                ) from error
             self.locked = False
 
     def close(self) -> None:

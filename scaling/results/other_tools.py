@@ -97,7 +97,9 @@ def _begins_as_json(path: Path) -> bool:
 
 def _read_files(path: Path, files: Sequence[Path], options: TableOptions) -> Table:
     if options.columns:
-        raise StoreError(f"--column names a column of a CSV, and {path} is JSON; name its parameter with --cores-from")
+        raise StoreError(
+            f"`columns=` names a column of a CSV, and {path} is JSON; name its parameter with `cores_from=`"
+        )
     runs: list[ToolRun] = []
     notes: dict[str, None] = {}
     for file in files:
@@ -199,7 +201,7 @@ class CoreCounts:
         has = f" (it has {', '.join(sorted(there))})" if there else ""
         return StoreError(
             f"{self.path}: '{name}' has no parameter {' or '.join(self.names)}{has}; name the one that is the number "
-            f"of cores with --cores-from, or {remedy}"
+            f"of cores with `cores_from=`, or {remedy}"
         )
 
 

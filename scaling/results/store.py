@@ -54,7 +54,7 @@ def period(rows: Sequence[Row]) -> str:
 def made_before(rows: Iterable[Row]) -> str:
     """From when the results of a finished study are, and how to measure anew."""
     made = [*rows]
-    return f"all {len(made)} runs are there already, from {period(made)}; --again measures anew"
+    return f"all {len(made)} runs are there already, from {period(made)}; `again=True` measures anew"
 
 
 def _moment(text: str) -> str:

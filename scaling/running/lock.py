@@ -34,7 +34,7 @@ class MachineLock:
             fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if not wait:
-                raise BusyError(f"{_holder(self.fd)}; leave out --no-wait to wait for it") from None
+                raise BusyError(f"{_holder(self.fd)}; leave out `wait=False` to wait for it") from None
             notify(f"{_holder(self.fd)}; waiting for it to end")
             fcntl.flock(self.fd, fcntl.LOCK_EX)
         except OSError as error:

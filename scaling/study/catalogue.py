@@ -166,7 +166,7 @@ def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) ->
         )
     if steps < LEAST_TRACED_STEPS:
         raise StudyError(
-            f"--steps {steps}: the first and the last traced step are dropped; give at least {LEAST_TRACED_STEPS}"
+            f"steps {steps}: the first and the last traced step are dropped; give at least {LEAST_TRACED_STEPS}"
         )
     if study.programs:
         raise StudyError(f"program '{study.programs[0].name}': it is no network, so there are no operations to profile")

@@ -46,7 +46,7 @@ class FromShell:
         if self.digest not in (None, _digest(name, shell[name])):
             raise StudyError(
                 f"variable {name} has another value in this shell than when the study was begun; set that again, or "
-                "choose another folder with -o"
+                "choose another folder with `folder=`"
             )
         return shell[name]
 

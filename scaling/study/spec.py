@@ -309,7 +309,7 @@ def _setting(text: str) -> tuple[str, object]:
     """KEY=VALUE, the value as TOML where it is TOML, else as plain text."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise StudyError(f"--set {text}: write KEY=VALUE, such as --set cores=1-4")
+        raise StudyError(f"setting {text}: write KEY=VALUE, such as cores=1-4")
     try:
         parsed: object = parse_toml(f"value = {value}")["value"]
     except ValueError:

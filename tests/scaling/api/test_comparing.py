@@ -20,7 +20,7 @@ def test_a_variant_is_a_setting_or_a_program(text, setting):
 
 
 def test_anything_else_is_refused_in_a_sentence():
-    with pytest.raises(StudyError, match="--between faster: write a setting such as intra=2"):
+    with pytest.raises(StudyError, match="between faster: write a setting such as intra=2"):
         variant_setting("faster")
 
 

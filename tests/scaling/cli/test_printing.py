@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scaling.cli import printing
+from scaling.cli.printing import as_options
 from scaling.reporting.words import Table
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.scaling import SCALING, scaling
@@ -85,3 +86,16 @@ def test_commands_print_through_this_module_only():
         if isinstance(node, ast.Name) and node.id == "print"
     }
     assert callers == {"printing.py"}
+
+
+@pytest.mark.parametrize(
+    ("argument", "option"),
+    [
+        ("folder=", "-o"),
+        ("again=True", "--again"),
+        ("across_machines=True", "--across-machines"),
+        ("form=csv", "--format csv"),
+    ],
+)
+def test_an_argument_of_the_library_is_an_option_of_the_command_line(argument, option):
+    assert as_options(f"give `{argument}`, or `scaling show`") == f"give {option}, or `scaling show`"

@@ -122,8 +122,8 @@ def test_columns_of_other_names_are_mapped(tmp_path):
     ("columns", "sentence"),
     [
         ({"cores": "workers"}, "has no column 'workers' for cores; it has threads, seconds"),
-        ({"core": "threads"}, "--column core=…: a CSV has no such column; there are cores, seconds"),
-        ({}, "say which one it is with --column cores=…"),
+        ({"core": "threads"}, "column core=…: a CSV has no such column; there are cores, seconds"),
+        ({}, "name cores with `columns=`"),
     ],
 )
 def test_columns_that_are_not_there_are_refused(tmp_path, columns, sentence):

@@ -201,5 +201,5 @@ def test_parquet_without_its_package_is_refused_with_the_extra(monkeypatch, tmp_
 
 def test_what_parquet_cannot_hold_is_refused_in_a_sentence(tmp_path):
     huge = row()
-    with pytest.raises(StoreError, match=r"Parquet cannot hold .*; choose --format csv"):
+    with pytest.raises(StoreError, match=r"Parquet cannot hold .*; choose `form=csv`"):
         write_export([replace(huge, run=replace(huge.run, seed=10**30))], "parquet", tmp_path / "rows.parquet")

@@ -127,7 +127,7 @@ def test_a_name_without_the_parameter_has_no_count(name):
 
 
 WRONG = {
-    "no count": (hyperfine(("sort", {})), r"'sort' has no parameter cores or threads; name the one .* --cores-from"),
+    "no count": (hyperfine(("sort", {})), r"'sort' has no parameter cores or threads; name the one .* `cores_from=`"),
     "another name": (hyperfine(("sort", {"parameters": {"jobs": 2}})), r"\(it has jobs\)"),
     "a count that is none": (hyperfine(("sort", {"parameters": {"threads": "many"}})), "is 'many', but must be"),
     "a time that is none": (hyperfine(("sort", {"parameters": {"threads": 1}, "times": [0.0]})), "is not above 0"),
@@ -154,7 +154,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path, case):
 
 
 def test_a_column_is_no_parameter_of_json():
-    with pytest.raises(StoreError, match="--column names a column of a CSV"):
+    with pytest.raises(StoreError, match="`columns=` names a column of a CSV"):
         read_table(DATA / "hyperfine.json", TableOptions(columns=(("cores", "threads"),)))
 
 

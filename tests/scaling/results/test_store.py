@@ -129,7 +129,7 @@ def test_a_folder_is_written_by_one_sweep_at_a_time(store):
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"cannot be written: .*; choose another with -o"):
+    with pytest.raises(StoreError, match=r"cannot be written: .*; choose another with `folder=`"):
         Store(tmp_path / "file" / "results")
 
 

@@ -156,5 +156,5 @@ def test_what_is_no_network_is_refused(name):
 
 
 def test_too_few_steps_to_drop_two_are_refused():
-    with pytest.raises(StudyError, match=r"--steps 2: .* give at least 3"):
+    with pytest.raises(StudyError, match=r"steps 2: .* give at least 3"):
         check_traceable(study('workloads = ["memnet"]'), read_catalogue(), 2)
