@@ -35,7 +35,12 @@ ALONE = (
     "scaling/features/packs/test_command.py",
 )
 
-SLOW = ("fuzz/test_commands.py", "scaling/reporting/page/test_in_a_browser.py", "workloads/test_network_threads.py")
+SLOW = (
+    "fuzz/test_commands.py",
+    "scaling/features/cluster/test_slurm.py",
+    "scaling/reporting/page/test_in_a_browser.py",
+    "workloads/test_network_threads.py",
+)
 
 # What torch and JAX are needed for: not there where either is not installed, required where both are.
 FRAMEWORKS = (

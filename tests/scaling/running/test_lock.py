@@ -32,7 +32,7 @@ def holder():
 
 def test_a_second_sweep_that_may_not_wait_says_for_whom(holder):
     with pytest.raises(
-        BusyError, match=rf"machine: process {holder.pid} \(python\S*\) of user .*; leave out --no-wait"
+        BusyError, match=rf"machine: process {holder.pid} \(python\S*\) of user .*; leave out `wait=False`"
     ):
         MachineLock(False, print)
 

@@ -122,6 +122,7 @@ def test_a_reaper_whose_pipe_was_closed_goes_on_to_wait_for_the_sweep(tmp_path):
     assert not tmp_path.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "design", "packs", "rounds"),
     [("spawn", "turns", True, 6), ("fork", "turns", False, 8), ("spawn", "apart", False, 6)],
