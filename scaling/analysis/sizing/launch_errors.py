@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
 
 from scaling.analysis.arrays import Floats, Indices
 
@@ -32,12 +31,12 @@ class LaunchErrors:
 
     def chance_below(self, values: Floats) -> Floats:
         """The probability of an error of at most each value."""
-        return _between(_chances(self), *_locate(values))
+        return _between(_tables(self)[0], *_locate(values))
 
     def distribution(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """The probability of at most each value, the density there, and its derivative."""
         index, part = _locate(values)
-        chance, density, change = (_between(table, index, part) for table in (_chances(self), *_densities(self)))
+        chance, density, change = (_between(table, index, part) for table in _tables(self))
         return chance, density, change
 
     def mean_of(self, launches: int | float) -> "LaunchErrors":
@@ -74,31 +73,26 @@ class _Table:
 
 
 @lru_cache(maxsize=256)
-def _chances(distribution: LaunchErrors) -> _Table:
-    """The chance of at most each tabulated value; none before the first, all after the last."""
-    return _table(ndtr(_standard(distribution)), 0.0, 1.0)
-
-
-@lru_cache(maxsize=256)
-def _densities(distribution: LaunchErrors) -> tuple[_Table, _Table]:
-    """The density at each tabulated value and its derivative; both nothing from the ends on."""
-    standard = _standard(distribution)
-    density = np.exp(-0.5 * standard**2) / (np.sqrt(2.0 * np.pi) * distribution.kernel)
-    change = -standard / distribution.kernel * density
-    return _table(density, 0.0, 0.0), _table(change, 0.0, 0.0)
-
-
-def _table(around_errors: Floats, first: float, last: float) -> _Table:
-    entries = around_errors.mean(axis=1)
-    entries[0], entries[-1] = first, last
-    return _Table(entries, np.diff(entries))
-
-
-def _standard(distribution: LaunchErrors) -> Floats:
-    """Tabulated values around each error, in standard deviations of the kernel."""
+def _tables(distribution: LaunchErrors) -> tuple[_Table, _Table, _Table]:
+    """The chance of at most each tabulated value, the density there, and its derivative."""
     at = np.linspace(-REACH, REACH, round(2 * REACH * POINTS_PER_UNIT) + 1)
-    standard: Floats = (at[:, None] - np.array(distribution.errors)) / distribution.kernel
-    return standard
+    standard = (at[:, None] - np.array(distribution.errors)) / distribution.kernel
+    densities = np.exp(-0.5 * standard**2)
+    densities /= np.sqrt(2.0 * np.pi) * distribution.kernel
+    density = densities.mean(axis=1)
+    standard *= densities
+    change = standard.mean(axis=1) / -distribution.kernel
+    # The integral of the density, by its values and slopes at both ends of every step (Euler and Maclaurin).
+    step = 1.0 / POINTS_PER_UNIT
+    within = step / 2.0 * (density[1:] + density[:-1]) - step**2 / 12.0 * np.diff(change)
+    chance = np.append(0.0, np.cumsum(within))
+    return _table(chance, 1.0), _table(density, 0.0), _table(change, 0.0)
+
+
+def _table(entries: Floats, last: float) -> _Table:
+    """A table that is nothing before the first of its values, and the same after the last."""
+    entries[0], entries[-1] = 0.0, last
+    return _Table(entries, np.diff(entries))
 
 
 def _locate(values: Floats) -> tuple[Indices, Floats]:
