@@ -173,7 +173,7 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
             "workload 'calibrated': it is no network, so there are no operations to profile; there are alexnet, ",
         ),
         (["command: true"], "it is no network"),
-        (["memnet", "--steps", "2"], "--steps 2: the first and the last traced step are dropped; give at least 3"),
+        (["memnet", "--steps", "2"], "steps 2: the first and the last traced step are dropped; give at least 3"),
         (["memnet", "--threads", "4096"], "cores=4096 with smt=1 was asked for"),
         (["memnet", "--threads", "few"], "key 'cores' cannot be \"few\""),
         (["memnet", "--threads", "0"], "key 'cores' cannot be"),

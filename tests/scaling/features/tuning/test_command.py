@@ -112,7 +112,7 @@ def test_the_grid_can_be_looked_at_first(tmp_path):
         ),
         (["calibrated", "--cores", "1"], "there is only one setting of calibrated to choose from here"),
         (["calibrated", "--param", "planet=1,2"], "workload 'calibrated planet=1': unknown option 'planet'"),
-        (["calibrated", "--budget", "soon"], "--budget soon: that is no time above 0"),
+        (["calibrated", "--budget", "soon"], "budget soon: that is no time above 0"),
         (["--param", "b=1,2", "--", "true", "{c}"], "the command line has no {b}"),
         (["--param", "b=1,2", "--", "true", "{b}", "{c}"], "unknown placeholder {c}"),
         (["calibrated", "--set", "workloads=vgg"], "a search is of what the command names, one process at a time"),
