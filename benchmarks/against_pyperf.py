@@ -27,7 +27,7 @@ from scaling.analysis.summary import summarize
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
 from scaling.results.rows import Row, launch_of
-from scaling.running.engines.local import LocalEngine
+from scaling.running.local import LocalEngine
 from scaling.study.planning import Run, plan
 from scaling.study.spec import Study, study_from_toml
 

@@ -1,4 +1,4 @@
-"""The tables of docs/frameworks.md on devices, from folders of rows on the CPU alone and on a GPU.
+"""The tables of docs/reproductions/frameworks.md on devices, from folders of rows on the CPU alone and on a GPU.
 
 python -m benchmarks.devices results/devices results/gpu-cores results/minsky
 
@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import inf
 from pathlib import Path
 from statistics import median
 
-from benchmarks.fathom import markdown
 from benchmarks.minsky import LONGER, STEPS
+from benchmarks.shared.tables import markdown
 from scaling.analysis import estimates
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, summarize
@@ -25,6 +26,9 @@ from scaling.results.rows import Row, launch_of, launch_seconds
 from scaling.results.store import read_rows
 from scaling.study.planning import Point
 from scaling.study.spec import CPU, GPU
+
+# Fewer have no interval worth a ratio.
+LEAST_LAUNCHES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,38 @@ def _torch_over_jax(*both: tuple[str, Summary]) -> tuple[str, ...]:
     )
 
 
+def gpu_over_fastest_cpu(folders: Iterable[Folder]) -> list[str]:
+    """The fastest framework on the CPU, whatever its cores, over the fastest on the GPU, under the loosest cap.
+
+    Either has at least three launches; the folders may be of different days.
+    """
+    measured: dict[tuple[str, str, str], dict[str, list[Summary]]] = {}
+    for one in (point.summary for folder in folders for point in folder.points):
+        if one.valid and one.step is not None and len(one.launches) >= LEAST_LAUNCHES and one.point.data == "fixed":
+            own = measured.setdefault((one.point.workload, one.point.mode, one.point.size), {})
+            own.setdefault(one.point.device, []).append(one)
+    lines = []
+    for names, own in sorted(measured.items()):
+        if own.keys() >= {CPU, GPU}:
+            cpu, gpu = min(own[CPU], key=_seconds), min(_under_the_loosest_cap(own[GPU]), key=_seconds)
+            faster = with_interval(estimates.ratio(cpu.launches, gpu.launches), "{:.1f}".format)
+            on_cpu, on_gpu = (f"{one.point.framework}, {_step(one)} on {one.point.cores}" for one in (cpu, gpu))
+            lines.append((*names[:2], on_cpu, on_gpu, faster, f"{len(cpu.launches)} and {len(gpu.launches)}"))
+    return markdown(
+        ("network", "mode", "fastest on the CPU, cores", "GPU, host cores", "times faster", "launches"), lines
+    )
+
+
+def _under_the_loosest_cap(summaries: Sequence[Summary]) -> list[Summary]:
+    watts = [one.point.gpu_power_watts or inf for one in summaries]
+    return [one for one, cap in zip(summaries, watts, strict=True) if cap == max(watts)]
+
+
+def _seconds(summary: Summary) -> float:
+    assert summary.step is not None
+    return summary.step.value
+
+
 def _step(summary: Summary) -> str:
     return "-" if summary.step is None else duration(summary.step.value)
 
@@ -199,6 +235,7 @@ def main() -> None:
         for folder in folders:
             _print(f"{title}: {folder.name}", lines_of(folder))
     _print("torch and JAX on the GPU", frameworks_on_gpu(folders))
+    _print("The GPU over the fastest on the CPU", gpu_over_fastest_cpu(folders))
     for gains, efficiencies in product(folders, repeat=2):
         title = f"Efficiency on the CPU ({efficiencies.name}) and gain by the GPU ({gains.name})"
         _print(title, correlation(gains, efficiencies))

@@ -1,13 +1,14 @@
-"""The tables of docs/fathom.md from a folder of profiles: measured values against those of the Fathom paper.
+"""The tables of docs/reproductions/fathom.md from a folder of profiles: measured values beside the Fathom paper's.
 
 python -m benchmarks.fathom docs/examples/profiles-small
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.shared.fathom import COLUMNS, FIGURE_3
+from benchmarks.shared.tables import markdown
 from scaling.analysis.op_classes import CLASSES, op_class
 from scaling.analysis.purposes import PURPOSES
 from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops
@@ -17,11 +18,6 @@ from scaling.features.profiling.report import op_loss_sentences
 from scaling.features.profiling.similarity import LINKAGES, Linkage, Merge, merges, shares_in
 from scaling.reporting.words import duration, share
 from scaling.results.traces import read_traces
-
-
-def markdown(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table as Markdown has it."""
-    return [f"| {' | '.join(cells)} |" for cells in (headers, ["---"] * len(headers), *rows)]
 
 
 def beside_the_paper(profiles: Sequence[Profile]) -> list[str]:

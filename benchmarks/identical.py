@@ -29,7 +29,7 @@ from scaling.analysis.permutation import ROUNDING, SIGNIFICANCE, assignments, pa
 from scaling.analysis.summary import Launch, summarize
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import launch_of
-from scaling.running.engines.local import LocalEngine
+from scaling.running.local import LocalEngine
 from scaling.study.planning import Point, Run, plan
 from scaling.study.spec import study_from_toml
 

@@ -17,7 +17,7 @@ from statistics import median
 
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Row
-from scaling.running.engines.local import LocalEngine
+from scaling.running.local import LocalEngine
 from scaling.study.planning import Run, plan
 from scaling.study.spec import study_from_toml
 

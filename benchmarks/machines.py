@@ -1,24 +1,38 @@
-"""Predictions of one machine from another, both ways, held against what each measured, for docs/fathom.md.
+"""Predictions of one machine from another, both ways, beside what each measured, for docs/reproductions/fathom.md.
 
 python -m benchmarks.machines docs/examples/ceilings-two docs/examples/profiles-now-two and \
     docs/examples/ceilings-sixteen docs/examples/profiles-now-sixteen docs/examples/profiles-composed-sixteen
 
 The sizes of errors that an interval has are estimated without the network that is predicted; those of all networks,
-which `scaling.features.profiling.kernel_errors` has, are printed too.
+which `scaling.features.profiling.other_machine` has, are printed too. They are estimated by moments (analysis of
+variance; Searle, Casella & McCulloch 1992) about zero, since which of two machines is predicted from the other is
+arbitrary. A network counts once in a class, and an error weighs as its class does in the steps.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import nan, sqrt
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
+from typing import NamedTuple
 
-from benchmarks.fathom import markdown
+import numpy as np
+
+from benchmarks.shared.tables import markdown
+from scaling.errors import FitError
 from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops
-from scaling.features.profiling.kernel_errors import ErrorSizes, error_sizes
 from scaling.features.profiling.laws import StepPrediction
-from scaling.features.profiling.machines import ElsewherePrediction, OtherMachine
-from scaling.features.profiling.other_machine import predict_on
+from scaling.features.profiling.other_machine import (
+    ClassError,
+    ElsewherePrediction,
+    ErrorSizes,
+    OtherMachine,
+    class_errors,
+    mean_error,
+    predict_on,
+)
 from scaling.features.profiling.profile import DRAWS
 from scaling.reporting.words import duration, interval_alone, share
 from scaling.results.traces import read_traces
@@ -53,8 +67,55 @@ def predict(
 def sizes_of(both_ways: Iterable[OtherMachine], without: str | None = None) -> ErrorSizes:
     """The sizes of errors both ways, of all networks or without one."""
     ways = list(both_ways)
-    errors = [[error for error in way.errors if error.network != without] for way in ways]
+    errors = [[error for error in _errors(way) if error.network != without] for way in ways]
     return error_sizes(errors, ways[0].distance)
+
+
+def _errors(way: OtherMachine) -> list[ClassError]:
+    return [error for one in way.predictions for error in class_errors(one)]
+
+
+class _OfClass(NamedTuple):
+    """A class of ops one way: the mean and variance of its networks' errors, and how many networks would tell as much
+    if all weighed the same (Kish 1965)."""
+
+    group: str
+    networks: int
+    weight: float
+    effective: float
+    mean: float
+    variance: float
+
+
+def error_sizes(ways: Sequence[Sequence[ClassError]], distance: float) -> ErrorSizes:
+    """The sizes of errors on machines at a distance, from one way or both, of which a class has two networks."""
+    classes = [of_class for way in ways for of_class in _by_class(way)]
+    several = [one for one in classes if one.networks > 1]
+    if not several or not distance:
+        raise FitError("the errors of a prediction are known from two networks on two machines that differ, or more")
+    network = float(np.average([one.variance for one in several], weights=[one.weight for one in several]))
+    common = [one.mean**2 - network / one.effective for one in classes]
+    pair = max(float(np.average(common, weights=[one.weight for one in classes])), 0.0)
+    beyond = [error for way in ways for error in way if error.doublings]
+    excess = sum(error.weight * (error.log_error**2 - pair - network) * error.doublings for error in beyond)
+    doubling = excess / sum(error.weight * error.doublings**2 for error in beyond) if beyond else 0.0
+    freedom = len({one.group for one in classes})
+    return ErrorSizes(sqrt(pair) / distance, sqrt(network) / distance, sqrt(max(doubling, 0.0)), freedom)
+
+
+def _by_class(errors: Iterable[ClassError]) -> Iterator[_OfClass]:
+    """The classes of a way, from errors on traced numbers of threads."""
+    found: dict[str, dict[str, list[ClassError]]] = defaultdict(lambda: defaultdict(list))
+    for error in errors:
+        if not error.doublings:
+            found[error.group][error.network].append(error)
+    for group, by_network in found.items():
+        values = np.array([mean_error(several) for several in by_network.values()])
+        weights = np.array([fmean(error.weight for error in several) for several in by_network.values()])
+        mean, effective = float(np.average(values, weights=weights)), float(weights.sum() ** 2 / np.sum(weights**2))
+        about = float(np.average((values - mean) ** 2, weights=weights))
+        variance = about / (1 - 1 / effective) if len(values) > 1 else nan
+        yield _OfClass(group, len(values), float(weights.sum()), effective, mean, variance)
 
 
 def table(other: OtherMachine) -> list[str]:
@@ -102,7 +163,7 @@ def main(*words: str) -> None:
     between = words.index("and")
     one, other = (machine(*map(Path, folders)) for folders in (words[:between], words[between + 1 :]))
     first = [predict(one, other, draws=2), predict(other, one, draws=2)]
-    networks = sorted({error.network for way in first for error in way.errors})
+    networks = sorted({error.network for way in first for error in _errors(way)})
     print(f"distance {first[0].distance:.2f}; sizes of errors from all networks: {sizes_of(first)}\n")
     without = {network: sizes_of(first, network) for network in networks}
     rows = [

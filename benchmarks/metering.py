@@ -24,7 +24,7 @@ from scaling.api.comparing import prepare_comparison
 from scaling.machine.power import find_meters, package_cpus
 from scaling.reporting.points import CHANGE_WORDS
 from scaling.results.rows import launch_of, planned_launch
-from scaling.running.engines.local import LocalEngine
+from scaling.running.local import LocalEngine
 from scaling.running.power_meter import SECONDS_BETWEEN_SAMPLES, PowerMeter
 from scaling.study.planning import estimated_seconds
 

@@ -1,4 +1,4 @@
-"""The tables of docs/minsky.md: measured sections beside Table 2 of the Minsky study, and efficiency over cores.
+"""The tables of docs/reproductions/minsky.md: sections beside Table 2 of the Minsky study, and efficiency over cores.
 
 python -m benchmarks.minsky docs/examples/sixteen-cores [FOLDER of `scaling sweep minsky_sections`]
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import scaling
-from benchmarks.fathom import markdown
+from benchmarks.shared.tables import markdown
 from scaling.results.sections import PointSections
 
 # INIT, SETUP and RUN over WALL, on twenty POWER8 cores (Guignard et al., HICSS 2018, Table 2); speech was left out.

@@ -29,6 +29,8 @@ SOCKETS, CORES_PER_SOCKET, THREADS_PER_CORE = 2, 8, 2
 NOISE, STEPS = 0.02, 20
 # What threads of several sockets lose to each other for every core, and threads beyond the CPUs for each of them.
 APART, OVERSUBSCRIBED = 0.001, 0.03
+# Every figure and page names the machine, so that a picture says itself that nobody has measured it.
+MACHINE = replace(HOST, host="PRETEND MACHINE, not measured", cpu_model="Pretend 2 × 8, SMT 2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def pretend_machine() -> Topology:
         first, socket = cpu - cpu % THREADS_PER_CORE, sockets[cpu // per_socket]
         masks.append(CpuMasks(cpu, core=frozenset(range(first, first + THREADS_PER_CORE)), socket=socket, l3=socket))
     nodes = dict(enumerate(sockets))
-    return topology(masks, nodes, online=online, present=online, possible=online, cpu_model="Pretend 2 × 8, SMT 2")
+    return topology(masks, nodes, online=online, present=online, possible=online, cpu_model=MACHINE.cpu_model)
 
 
 def step_seconds(network: Network, run: Run) -> float:
@@ -115,7 +117,8 @@ def rows(study: Study, runs: Iterable[Run]) -> Iterator[Row]:
         seconds = step_seconds(NETWORKS[run.point.workload], run) * exp(chance.gauss(0.0, NOISE))
         steps = tuple(seconds * exp(chance.gauss(0.0, NOISE / 4)) for _ in range(STEPS))
         items = 32 * (run.point.cores if run.point.scale == "weak" else 1)
-        yield row(run, step_seconds=steps, items_per_step=items if run.point.items == "default" else 1)
+        items_per_step = items if run.point.items == "default" else 1
+        yield replace(row(run, step_seconds=steps, items_per_step=items_per_step), machine=MACHINE)
 
 
 def pretend_study(name: str) -> Study:
@@ -129,7 +132,7 @@ def write_study(name: str, folder: Path) -> int:
     study, machine = pretend_study(name), pretend_machine()
     store = Store(folder)
     store.write_study(study_to_toml(study, f"{name}, on a pretend machine"))
-    store.write_machine(replace(HOST, cpu_model=machine.cpu_model), machine)
+    store.write_machine(MACHINE, machine)
     store.close()
     lines = [f"{row_to_json(made)}\n" for made in rows(study, plan(study, machine).runs)]
     (folder / ROWS.file).write_text("".join(lines))

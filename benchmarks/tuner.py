@@ -37,6 +37,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from scaling.errors import to_install
 from scaling.features.tuning.search import CohortLogs, Space, next_cohort, outcome, space
 
 Floats = NDArray[np.float64]
@@ -377,7 +378,7 @@ def main() -> None:
         import optuna  # noqa: F401
     except ImportError:
         rivals.pop("TPE (Optuna)", None)
-        print("Optuna is not installed, so TPE is left out; install cpu-scaling[benchmarks]")
+        print(f"Optuna is not installed, so TPE is left out; {to_install('benchmarks')}")
     grid = search_space()
     searches: dict[str, list[Callable[[Machine], int]]] = {
         name: [partial(search, replicates=number) for number in REPLICATES] for name, search in rivals.items()

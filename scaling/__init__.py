@@ -1,8 +1,8 @@
 """How a program scales on a CPU, and so how many cores it should get.
 
-`run` measures, `load` reads, both return `Results`; `tune` finds the best settings, `pack` measures replicas beside
-each other. Names are imported when they are first used, so that `import scaling` loads neither pandas nor matplotlib
-nor TensorFlow.
+`run` measures a study, `measure` a function or a program, `load` reads; all return `Results`. `tune` finds the best
+settings, `pack` measures replicas beside each other. Names are imported when they are first used, so that `import
+scaling` loads neither pandas nor matplotlib nor TensorFlow.
 """
 
 from importlib import import_module
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scaling.analysis.estimates import Estimate
+    from scaling.api.functions import measure
     from scaling.api.measuring import run
     from scaling.api.results import Results, load
     from scaling.features.packs.library import pack as pack
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Estimate", "Program", "Results", "Study", "__version__", "load", "run"]
+__all__ = ["Estimate", "Program", "Results", "Study", "__version__", "load", "measure", "run"]
 
 _MODULES = {
     "Estimate": "scaling.analysis.estimates",
@@ -28,6 +29,7 @@ _MODULES = {
     "Results": "scaling.api.results",
     "Study": "scaling.study.spec",
     "load": "scaling.api.results",
+    "measure": "scaling.api.functions",
     "run": "scaling.api.measuring",
 }
 

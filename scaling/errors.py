@@ -5,6 +5,7 @@ any other exception is a mistake of ours and keeps its traceback.
 """
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 # A message shows so much of a wrong value or an unknown key.
 LONGEST_EXCERPT = 100
@@ -44,6 +45,21 @@ def escape_text(text: str) -> str:
 
 class ScalingError(Exception):
     """Something a user can put right."""
+
+
+class MissingExtraError(ScalingError):
+    """A package that is not installed, what it is needed for, and how to install it."""
+
+
+def to_install(extra: str) -> str:
+    """How to install an extra of this program."""
+    return f"give, in the clone of scaling: pip install '.[{extra}]'"
+
+
+def need(package: str, extra: str, purpose: str) -> None:
+    """Refuse to go on without a package of an extra; nothing is imported to see."""
+    if find_spec(package) is None:
+        raise MissingExtraError(f"{purpose} need {package}, which is not installed; {to_install(extra)}")
 
 
 class MachineError(ScalingError):

@@ -1,46 +1,67 @@
 """What every test has: a lock of its own, so that tests neither wait for a sweep on this machine nor hold one up.
 
-Tests that ask what real runs had of the machine, or that stop and kill them, are marked `alone`: nothing else should
-run beside them. All others may run several at a time. Those that take real time (networks that learn, browsers, real
-schedulers, kills by chance, fuzzing) are marked `slow`.
+Files are handed out whole to the processes that run tests. Those of `ALONE` measure, stop and kill runs on this
+machine: one process gets them all, so that no two of them measure at a time, while the others have what only computes.
+Tests that take real time (networks that learn, browsers, real schedulers, kills by chance, fuzzing) are marked `slow`.
+A test that needs an extra which is not installed is skipped, with the name of the extra.
 
     pytest                                                  everything, one after another
-    tox                                                     what is not slow, two at a time where that is allowed
+    tox                                                     what is not slow, two at a time
     tox -e slow                                             what is slow
     tox -e frameworks                                       what needs torch and JAX
+    tox -e coverage                                         branches that no test takes
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from scaling.errors import MissingExtraError, to_install
 from tests.other_user import OtherUser
 
 TESTS = Path(__file__).parent
 ALONE = (
+    "scaling/api/test_results.py",
     *(f"scaling/cli/test_{name}.py" for name in ("run", "sweep")),
     *(
         f"scaling/running/test_{name}.py"
         for name in ("cohort", "environment", "launcher", "lock", "pack", "reaper", "servers")
     ),
-    "scaling/running/engines/test_local.py",
+    "scaling/running/test_local.py",
     *(f"scaling/features/cluster/test_{name}.py" for name in ("node", "slurm")),
     *(f"workloads/test_{name}.py" for name in ("ceilings", "command", "network_threads")),
     "benchmarks/test_decomposition.py",
     "scaling/features/packs/test_command.py",
+    *(f"scaling/features/services/test_{name}.py" for name in ("server", "real_servers")),
 )
 
 SLOW = (
     "fuzz/test_commands.py",
     "scaling/features/cluster/test_slurm.py",
-    "scaling/reporting/page/test_in_a_browser.py",
+    "scaling/features/services/test_real_servers.py",
     "workloads/test_network_threads.py",
 )
+
+# What takes real time whoever asks for it.
+SLOW_FIXTURES = {"browser", "second_user"}
+
+# The extra that brings each package, by the name that it is imported by.
+IMPORTED_AS = {"nvidia-ml-py": "pynvml", "pyyaml": "yaml"}
+EXTRAS = {
+    IMPORTED_AS.get(name, name.replace("-", "_")): extra
+    for extra, requirements in reversed(
+        tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"].items()
+    )
+    for name in re.findall(r"^[\w-]+", "\n".join(requirements), re.MULTILINE)
+}
+MISSING = {package for package in EXTRAS if find_spec(package) is None}
 
 # What torch and JAX are needed for: not there where either is not installed, required where both are.
 FRAMEWORKS = (
@@ -54,38 +75,87 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
 
 
-def alone(path: Path) -> bool:
-    return path.relative_to(TESTS).as_posix() in ALONE
-
-
-def needs_frameworks(path: Path) -> bool:
-    return path.relative_to(TESTS).as_posix() in FRAMEWORKS
+def _is_in(files: tuple[str, ...], path: Path) -> bool:
+    return path.relative_to(TESTS).as_posix() in files
 
 
 def pytest_collection_modifyitems(items):
+    marks = {"frameworks": FRAMEWORKS, "alone": ALONE, "slow": SLOW}
     for item in items:
-        if needs_frameworks(item.path):
-            item.add_marker(pytest.mark.frameworks)
-        if alone(item.path):
-            item.add_marker(pytest.mark.alone)
-        if item.path.relative_to(TESTS).as_posix() in SLOW:
-            item.add_marker(pytest.mark.slow)
+        for name, files in marks.items():
+            if _is_in(files, item.path):
+                item.add_marker(name)
+        if SLOW_FIXTURES.intersection(item.fixturenames):
+            item.add_marker("slow")
+        for package in {package for mark in item.iter_markers("needs") for package in mark.args} & MISSING:
+            item.add_marker(pytest.mark.skip(f"needs {package}: {to_install(EXTRAS[package])}"))
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Where only one sort of test is asked for, the others are not even imported."""
-    if needs_frameworks(collection_path) and not HAS_FRAMEWORKS:
-        return True
-    if config.option.markexpr == "frameworks":
-        return None if collection_path.is_dir() or needs_frameworks(collection_path) else True
-    marks = config.option.markexpr
-    wanted = False if "not alone" in marks else True if "alone" in marks else None
-    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
-    return True if is_test and wanted is not None and alone(collection_path) != wanted else None
+    """Where torch or JAX is not installed, their tests are not even imported; where they are asked for, no others."""
+    if collection_path.is_dir():
+        return None
+    if _is_in(FRAMEWORKS, collection_path):
+        return None if HAS_FRAMEWORKS else True
+    return True if config.option.markexpr == "frameworks" else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Files as they are, but for those that measure: they are one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            return "alone" if _is_in(ALONE, config.rootpath / file) else file
+
+    return ByFile(config, log)
+
+
+def skip_without_extra(error: BaseException | None) -> None:
+    """Skip what needs a package of an extra that is not installed."""
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "").partition(".")[0]
+    else:
+        package = "".join(re.findall(r"\bneed (\w+), which is not installed", str(error)))
+    if package in MISSING:
+        pytest.skip(f"needs {package}: {to_install(EXTRAS[package])}", allow_module_level=True)
+
+
+class Module(pytest.Module):
+    def collect(self):
+        try:
+            return super().collect()
+        except (self.CollectError, MissingExtraError) as error:
+            skip_without_extra(error.__cause__ or error)
+            raise
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    return Module.from_parent(parent, path=module_path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    try:
+        return (yield)
+    except (ModuleNotFoundError, MissingExtraError) as error:
+        skip_without_extra(error)
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    try:
+        return (yield)
+    except (ModuleNotFoundError, MissingExtraError) as error:
+        skip_without_extra(error)
+        raise
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Of a few tests that were asked for, all or none may be such as run alone; both is well."""
+    """Of a few tests that were asked for, all or none may be slow; both is well."""
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.option.markexpr:
         session.exitstatus = pytest.ExitCode.OK
 
@@ -104,6 +174,17 @@ def interruptible():
     for number, handler in usual.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_rest_between_turns():
+    """Nothing is measured here that caches and clocks would have to settle for."""
+    from scaling.running import cohort
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cohort, "SETTLE_SECONDS", 0.01)
+        patch.setattr(cohort, "CAPS_SETTLE_SECONDS", 0.01)
+        yield
 
 
 def need(present: bool, what: str) -> None:

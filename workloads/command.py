@@ -62,18 +62,18 @@ class Command:
 
     def prepare(self) -> None:
         """Whatever comes before the executions of a launch, those that do not count among it."""
-        self._run_beside(self.setup)
+        self.run_beside(self.setup)
         for _ in range(self.warmup):
             self.prepare_execution()
             self.step()
 
     def prepare_execution(self) -> None:
         """Whatever comes before every execution."""
-        self._run_beside(self.before_each)
+        self.run_beside(self.before_each)
 
     def close(self) -> None:
         """Whatever comes after the last execution."""
-        self._run_beside(self.cleanup)
+        self.run_beside(self.cleanup)
 
     def step(self) -> list[float]:
         """Run the program to its end; its own step times where it prints them, else how long it took."""
@@ -92,8 +92,8 @@ class Command:
                 self.process_seconds, self.last_cpu = seconds, _last_cpu(process.pid)
         if process.returncode and not self.ignore_failure:
             sys.stderr.write(tail.decode(errors="replace") if self.patterns else "")
-            raise ProgramError(f"{' '.join(self.argv)} {_ending(process.returncode)}")
-        return self._steps(marked, found, seconds)
+            raise ProgramError(f"{' '.join(self.argv)} {ending(process.returncode)}")
+        return self.steps(marked, found, seconds)
 
     def _read(self, stream) -> tuple[list[float], dict[str, list[float]], bytes]:
         """The step times it prints, what the patterns find, and the last it printed."""
@@ -105,10 +105,23 @@ class Command:
             if match := MARKER.fullmatch(line):
                 marked.append(float(match[1]))
             for name, pattern in self.patterns.items():
-                found[name] += [_number(match[1]) for match in pattern.finditer(line)]
+                found[name] += [self.read_number(name, match[1]) for match in pattern.finditer(line)]
         return marked, found, tail
 
-    def _steps(self, marked: list[float], found: dict[str, list[float]], seconds: float) -> list[float]:
+    def read_number(self, name: str, text: bytes | None) -> float:
+        """What a pattern has found."""
+        return number(text)
+
+    def counters(self) -> dict[str, object]:
+        """What is known of the last execution beyond the counters of the machine, under the names a row has.
+
+        The program's own threads are gone by now: only its time and its last CPU are known.
+        """
+        unknown = dict.fromkeys(("threads", "busy_threads", "run_queue_wait_seconds"))
+        visited = "" if self.last_cpu is None else str(self.last_cpu)
+        return {**unknown, "cpus_visited": visited, "process_seconds": self.process_seconds}
+
+    def steps(self, marked: list[float], found: dict[str, list[float]], seconds: float) -> list[float]:
         for name, numbers in found.items():
             if not numbers:
                 raise ProgramError(f"{self.patterns[name].pattern.decode()!r} for its {name} is nowhere in its output")
@@ -118,16 +131,16 @@ class Command:
             return [self.items_per_step / found["throughput"][-1]]
         return found.get("seconds") or marked or [seconds]
 
-    def _run_beside(self, argv: list[str] | None) -> None:
+    def run_beside(self, argv: list[str] | None) -> None:
         """Run something that belongs to the program and is not measured."""
         if argv is None:
             return
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=self.env, cwd=self.cwd)
         if done.returncode:
-            raise ProgramError(f"{' '.join(argv)} {_ending(done.returncode)}")
+            raise ProgramError(f"{' '.join(argv)} {ending(done.returncode)}")
 
 
-def _number(text: bytes | None) -> float:
+def number(text: bytes | None) -> float:
     """A number as programs print it, with commas between thousands or without."""
     try:
         return float((text or b"").replace(b",", b""))
@@ -140,7 +153,7 @@ def _last_cpu(pid: int) -> int:
         return int(stat.read().rpartition(b")")[2].split()[36])
 
 
-def _ending(code: int) -> str:
+def ending(code: int) -> str:
     return f"exited with status {code}" if code > 0 else f"was killed by signal {-code}"
 
 

@@ -5,7 +5,8 @@ the server that runs are forked from, in turn. Every run starts a daemon without
 continue in one results folder until its study is complete, then in a new one. After every kill the file must parse and
 no process may remain; a complete folder must contain every planned run exactly once. A cohort that was killed between
 two of its rows is completed beside one core, which then has a launch more. Of a pack, whose replicas are one run, a
-child that is killed is any replica. Whatever the command, rows that are stored stay, and no control group is left.
+child that is killed is any replica. Whatever the command, rows that are stored stay, and no control group and no
+scratch folder is left. With `serve`, what is killed has a server up, whose files are in such a folder.
 """
 
 import fcntl
@@ -63,11 +64,21 @@ replicas = {replicas}
 COMMANDS = {
     "sweep": ["sweep", "--no-report", "{folder}/study.toml"],
     "run": ["run", "--no-report", "--cores", "all", "--launches", "4"],
+    "serve": ["run", "--no-report", "--cores", "all", "--launches", "3", "--rounds", "1", "--clients", "1,2"],
     "tune": ["tune", "{folder}/brief.py:build", "--cores", "1", "--set", "intra=[1,2]", "--set", "rounds=1"],
     "compare": ["compare", "{folder}/study.toml", "--set", "modes=train", "--set", "cores=1", "--between"],
 }
 PROGRAM = """
 setsid env -i "$(command -v tail)" -f {folder}/brief.py > /dev/null 2>&1 &
+"""
+SERVE = "{python} -m http.server -b 127.0.0.1 -d {{folder}} {{port}}"
+LOAD = """
+import sys, time, urllib.request
+start, asked = time.monotonic(), 0
+while time.monotonic() - start < 0.1:
+    urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}").read()
+    asked += 1
+print("rate", asked / 0.1)
 """
 VICTIMS = {"spawn": ("parent", "child", "both"), "fork": ("parent", "child", "server", "both")}
 
@@ -114,6 +125,7 @@ def _write_study(folder: Path, start: str, design: str, packs: bool) -> None:
     folder.mkdir(parents=True)
     (folder / "brief.py").write_text(WORKLOAD)
     (folder / "brief.sh").write_text(PROGRAM.format(folder=folder))
+    (folder / "load.py").write_text(LOAD)
     keys = {"start": start, "design": design, "launches": LAUNCHES[design], "replicas": '"fill"' if packs else 1}
     (folder / "study.toml").write_text(STUDY.format(path=folder / "brief.py", **keys))
 
@@ -129,7 +141,7 @@ def _one_folder(
         complete = _one_sweep(folder, words, victim, LONGEST_WAIT_SECONDS[design], chance, tally)
         tally.problems += _look(folder, stored)
         stored = _rows(folder)
-    tally.problems += _complete(folder) if command in ("sweep", "run") else []
+    tally.problems += _complete(folder) if command in ("sweep", "run", "serve") else []
     tally.rows += len(stored)
     tally.failed_rows += sum(row.outcome.status != "ok" for row in stored)
     tally.torn_lines += sum(len(torn.read_bytes().splitlines()) for torn in folder.glob("results/**/rows.torn"))
@@ -142,6 +154,9 @@ def _words(command: str, folder: Path, start: str) -> list[str]:
         words += ["--set", f"start={start}", "--set", "turn_seconds=0.02", "--set", "max_seconds=0.1"]
     elif command == "compare":
         words += ["intra=1", "quota=0.5"] if can_limit() else ["intra=1", "intra=2"]
+    elif command == "serve":
+        load = f"{sys.executable} {folder / 'load.py'} {{port}} {{clients}}"
+        words += ["--serve", SERVE.format(python=sys.executable), "--load", load, "--throughput", r"rate (\S+)"]
     words = [str(Path(sys.executable).with_name("scaling")), *words, "-o", str(folder / "results")]
     return [*words, "--", "sh", str(folder / "brief.sh")] if command == "run" else words
 
@@ -225,6 +240,7 @@ def _look(folder: Path, stored: list[Row]) -> list[str]:
     problems += [f"{folder}: row lost: {row.run.key}" for row in stored if row not in rows]
     groups = [group for parent in quota_parents(Path("/")) for group in parent.glob("scaling-quota-*")]
     problems += [f"{folder}: control group {group} is left" for group in groups]
+    problems += [f"{folder}: {scratch} is left" for scratch in folder.glob("scaling-*")]
     return problems + [f"{folder}: process {pid} is left" for pid, _ in _processes(folder)]
 
 

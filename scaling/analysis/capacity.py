@@ -15,7 +15,7 @@ than one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, floor, inf, log
+from math import ceil, exp, floor, inf, log
 
 import numpy as np
 
@@ -37,9 +37,11 @@ from scaling.analysis.sizing.question import (
     CORE_HOURS,
     Allocation,
     Answer,
+    Basis,
     BeyondExtrapolation,
     ExtrapolationEnds,
     Goal,
+    Grounds,
     MachineTooSmall,
     NeverReached,
     OverBudget,
@@ -97,6 +99,8 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None) -> ScalingLimits:
         rate_limit=estimate(limit * fit.series.work / np.exp(draws.log_seconds)),
         peak_cores=_where_least(curve, logs),
         threads=curve.threads,
+        speedup=estimate(best.cores * np.exp(best.log_efficiency())) if best else None,
+        basis=best.basis() if best else Basis(Grounds.BEYOND),
     )
 
 
@@ -159,6 +163,9 @@ class _Sizing:
     def throughput(self) -> Answer:
         """The smallest size that keeps a throughput by itself, and beside it the cheapest replicas that do together."""
         replicas = cheapest_replicas(self.offered, self.seconds, self.question.price, self.question.assurance)
+        if replicas is not None and self.sizes is not None:
+            each = max(1, self.sizes.counts[-1] // replicas.cores)
+            replicas = replace(replicas, machines=ceil(replicas.replicas / each))
         return replace(self.promise(), replicas=replicas)
 
     def promise(self) -> Answer:

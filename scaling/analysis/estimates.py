@@ -18,6 +18,7 @@ from functools import cache
 from math import exp, fsum, hypot, isinf, log, sqrt
 from statistics import fmean, median
 
+from scaling.analysis.distributions import student_quantile, student_tail
 from scaling.analysis.rules import WIDEST_ANSWER
 
 LEVEL = 0.95
@@ -34,17 +35,12 @@ LARGEST_LOG = 700.0
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its 95 % interval and standard error; infinite where it is unbounded, None where it is not known.
-
-    `on_bound` says that the value lies on a bound of its parameter: it has no standard error there, and the far end of
-    the interval is a one-sided limit.
-    """
+    """A value with its 95 % interval and standard error; infinite where it is unbounded, None where it is not known."""
 
     value: float
     low: float | None = None
     high: float | None = None
     stderr: float | None = None
-    on_bound: bool = False
 
     @property
     def half_width(self) -> float | None:
@@ -169,22 +165,12 @@ def _signed_rank_quantile(count: int) -> int | None:
 
 def student_t(freedom: float, level: float = LEVEL) -> float:
     """How many standard errors a two-sided interval reaches."""
-    return _quantile(round(freedom, 6), 0.5 + level / 2)
+    return student_quantile(0.5 + level / 2, round(freedom, 6))
 
 
 def student_p(t: float, freedom: float) -> float:
     """The two-sided probability of a t at least this far out."""
-    from scipy.special import stdtr
-
-    return float(2 * stdtr(freedom, -abs(t)))
-
-
-@cache
-def _quantile(freedom: float, probability: float) -> float:
-    # SciPy takes a moment to import, and most commands never need it.
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, probability))
+    return 2 * student_tail(abs(t), freedom)
 
 
 def _variance(values: Sequence[float]) -> float:

@@ -47,7 +47,7 @@ class Division:
     @cached_property
     def throughput(self) -> Estimate | None:
         """Items per second of all replicas together, without an interval where they were disturbed: it is more."""
-        return _throughput(self.summary)
+        return self.summary.rate
 
     @property
     def is_answer(self) -> bool:
@@ -57,7 +57,7 @@ class Division:
     @cached_property
     def promised(self) -> Estimate | None:
         """The throughput of a lone replica times their number; None where that is not valid."""
-        alone = _throughput(self.lone) if self.lone and self.lone.valid else None
+        alone = self.lone.rate if self.lone and self.lone.valid else None
         return alone.map(lambda rate: self.point.replicas * rate) if alone else None
 
     def latency(self, quantile: float = USUAL_QUANTILE) -> Estimate | None:
@@ -332,15 +332,6 @@ def _group(launch: Launch) -> str:
 def _launches(summary: Summary) -> tuple[Launch, ...]:
     """The launches that count; where none does, those that others disturbed."""
     return summary.used or summary.disturbed
-
-
-def _throughput(summary: Summary) -> Estimate | None:
-    """Items per second over the launches that count; of a point that is not valid that of its fastest launch."""
-    if summary.valid:
-        rates = [rate for launch in summary.used if (rate := _launch_rate(launch))]
-        return estimates.location(rates) if rates else summary.rate
-    bounds = [fmean(rate for _, rate in one.rates) for one in (*summary.used, *summary.disturbed) if one.rates]
-    return Estimate(max(bounds)) if bounds else summary.rate
 
 
 def _latency(summary: Summary, quantile: float) -> Estimate | None:

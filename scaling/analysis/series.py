@@ -244,11 +244,18 @@ def _settings(point: Point) -> Point:
     return replace(point, cores=1, smt=1)
 
 
-def selected_series(selection: PointSelection, of: Collection[Point] | None = None) -> list[Series]:
-    """The series of the points taken, which remember those left out and what all of them took on this host.
+def series_labels(points: Iterable[Point]) -> dict[Point, str]:
+    """The series of every point by the name that tells it apart, without its cores and the threads of each.
 
-    Only those `of` some settings, if any are given.
+    A pack has the name of a single replica, a point under a quota that of the same without.
     """
+    settings = {point: _settings(point.baseline) for point in points}
+    varied = _varying_settings(set(settings.values()))
+    return {point: _short_name(one, varied) or _settings_name(one, varied) for point, one in settings.items()}
+
+
+def selected_series(selection: PointSelection) -> list[Series]:
+    """The series of the points taken, which remember those left out and what all of them took on this host."""
     excluded = _left_out_by_key(selection.left_out)
     named = {_settings(summary.point) for summary in selection.taken if summary.point.in_series}
     disturbed = (out for out in selection.left_out if out.verdict is Verdict.DISTURBED)
@@ -263,29 +270,22 @@ def selected_series(selection: PointSelection, of: Collection[Point] | None = No
             host=_host_turns(measured.get(series.key, ())),
             crowding=crowding.get(series.key.settings) if series.key.settings else None,
         )
-        for series in series_of(selection.launches, of, named)
+        for series in series_of(selection.launches, named)
     ]
 
 
-def series_of(
-    launches: Iterable[Launch], of: Collection[Point] | None = None, named: Collection[Point] | None = None
-) -> list[Series]:
+def series_of(launches: Iterable[Launch], named: Collection[Point] | None = None) -> list[Series]:
     """A series for every workload, placement and other setting, and every number of threads per core.
 
-    Launches under a CPU quota and packs are in none: the laws are about cores. Only series `of` some settings, if any
-    are given. Names tell the settings `named` apart, without any those of the launches.
+    Launches under a CPU quota and packs are in none: the laws are about cores. Names tell the settings
+    `named` apart, without any those of the launches.
     """
     by_settings: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
         if launch.seconds is not None and launch.point.in_series:
             by_settings[_settings(launch.point)].append(launch)
     varied = _varying_settings(by_settings if named is None else named)
-    return [
-        series
-        for settings, measured in by_settings.items()
-        if of is None or settings in of
-        for series in _by_level(settings, varied, measured)
-    ]
+    return [series for settings, measured in by_settings.items() for series in _by_level(settings, varied, measured)]
 
 
 def _left_out_by_key(summaries: Iterable[Summary]) -> dict[SeriesKey, list[LeftOut]]:

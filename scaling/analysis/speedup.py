@@ -28,7 +28,7 @@ from scaling.analysis import rules
 from scaling.analysis.curves.laws import karp_flatt
 from scaling.analysis.decomposition import Decomposition, decompose
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.rules import Doubt, Effect, Verdict
+from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.summary import Launch, Summary, launch_ratio
 from scaling.study.planning import Point
 
@@ -74,19 +74,17 @@ class ScalingPoint:
     @property
     def verdict(self) -> Verdict:
         """What the ratios can be used for: no more than the point and its baseline."""
-        effects = {doubt.rule.effect for doubt in self.doubts} - {Effect.CAUTION}
-        verdicts = {self.summary.verdict, *(Verdict(effect.value) for effect in effects)}
-        return max(verdicts, key=list(Verdict).index)
+        return Verdict.worst([self.summary.verdict, *(doubt.rule.verdict for doubt in self.doubts)])
 
     @property
     def valid(self) -> bool:
         """Whether the ratios are ok, or imprecise and count by their weight."""
-        return self.verdict in (Verdict.OK, Verdict.IMPRECISE)
+        return self.verdict.valid
 
     @property
     def at_least(self) -> float | None:
         """The least the speedup of a disturbed point can be: what its fastest launch shows against a sound baseline."""
-        sound = not any(doubt.rule.effect in (Effect.NOT_VALID, Effect.DISTURBED) for doubt in self.doubts)
+        sound = not any(doubt.rule.spoils for doubt in self.doubts)
         disturbed = self.summary.verdict is Verdict.DISTURBED and not self._is_baseline
         return self.speedup.value if disturbed and sound and self.speedup else None
 

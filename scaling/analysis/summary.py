@@ -6,8 +6,8 @@ out for its result. What cannot be seen, as neighbours on the same cores, is par
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, repeat
 from math import exp, log, sqrt
@@ -18,7 +18,7 @@ from scaling.analysis.adjustment import Adjusted, Slope, adjust, slope
 from scaling.analysis.energy import EnergyFigures, LaunchEnergy, energy_figures
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.packs import Pack
-from scaling.analysis.rules import Doubt, Effect, Verdict
+from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.step_times import STEP_FIGURES, StepTimes
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import TurnTimes, share_taken
@@ -44,7 +44,7 @@ class Launch:
     cycles per second of CPU time, `ipc` its instructions per cycle, `throttled_share` the share of the periods of its
     CPU quota in which it ran into it, `pipeline_share` the share of its CPU time that its input pipeline took. `rates`
     are items per second, round by round; of a `pack` those of all its replicas. `energy` is that of a step, where it
-    was metered.
+    was metered. `figures` are what its workload reports beside its steps, each in the median of them.
     """
 
     point: Point
@@ -75,6 +75,7 @@ class Launch:
     rates: tuple[tuple[int, float], ...] = ()
     pack: Pack | None = None
     energy: LaunchEnergy | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
     started: float | None = None
 
     @property
@@ -85,7 +86,7 @@ class Launch:
     @property
     def misplaced(self) -> bool:
         """Whether it measured another point than it was meant to."""
-        return bool(self.doubts) and any(doubt.rule.effect is Effect.NOT_VALID for doubt in self.doubts)
+        return bool(self.doubts) and any(doubt.rule.verdict is Verdict.NOT_VALID for doubt in self.doubts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +128,13 @@ class Summary:
     reach: Reach = NO_REACH
     watched_seconds: float | None = None
 
+    def __repr__(self) -> str:
+        return f"<Summary of {self.point.subject} on {self.point.cores} cores: {self.step}, {self.verdict.value}>"
+
     @property
     def valid(self) -> bool:
         """Whether fits take it: it is ok, or imprecise and counts by its weight."""
-        return self.verdict in (Verdict.OK, Verdict.IMPRECISE)
+        return self.verdict.valid
 
     @property
     def launches(self) -> tuple[float, ...]:
@@ -181,9 +185,9 @@ class Summary:
 
     @cached_property
     def rate(self) -> Estimate | None:
-        """Items per second, of all replicas together; None where nothing was measured."""
+        """Items per second of all replicas together; a bound of a disturbed point, None where nothing was measured."""
         together = [launch.pack.items_per_second for launch in self.used if launch.pack]
-        if together and min(together) > 0:
+        if self.valid and together and min(together) > 0:
             return estimates.location(together)
         items = (self.items or 0) * self.point.replicas
         return self.step.map(lambda seconds: items / seconds) if self.step and items else None
@@ -216,6 +220,10 @@ class Summary:
         launches = [steps.figures for _, steps in self._launches_with_steps()]
         columns = zip(*launches, strict=True) if launches else repeat(())
         return dict(zip(STEP_FIGURES, map(_over_launches, columns), strict=False))
+
+    def figure(self, name: str) -> Estimate | None:
+        """A figure that the workload reports beside its steps, with its interval over launches; None without it."""
+        return _over_launches(launch.figures.get(name) for launch in (self.used or self.disturbed))
 
     def quantile(self, level: float) -> Estimate | None:
         """The time that a share of all steps stays within, with its interval over launches; None where none knows."""
@@ -314,10 +322,7 @@ def _verdict(
     if len(used) < rules.FEW_LAUNCHES.limit and missing:
         disturbed = sum(launch.spoiled and not launch.misplaced for launch in measured)
         return Verdict.DISTURBED if 2 * disturbed >= missing else Verdict.NOT_VALID
-    effects = {doubt.rule.effect for doubt in about_point}
-    if Effect.NOT_VALID in effects:
-        return Verdict.NOT_VALID
-    return Verdict.IMPRECISE if Effect.IMPRECISE in effects else Verdict.OK
+    return Verdict.worst(doubt.rule.verdict for doubt in about_point)
 
 
 def _step(verdict: Verdict, location: Estimate | None, measured: Sequence[Launch]) -> Estimate | None:

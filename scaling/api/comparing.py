@@ -15,7 +15,6 @@ from scaling.analysis.comparison import Comparison
 from scaling.api.measuring import (
     DEFAULT_FOLDER,
     Job,
-    Monitor,
     budget_seconds,
     hold_lock,
     make_runs,
@@ -23,6 +22,7 @@ from scaling.api.measuring import (
     prepare,
     refuse_another_study,
 )
+from scaling.api.progress import Monitor
 from scaling.api.results import load
 from scaling.errors import StudyError
 from scaling.reporting.words import count

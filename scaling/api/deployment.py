@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
+from scaling.analysis.answers import curve_answer
 from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.series import series_key
 from scaling.analysis.sizing.levels import levels_of
 from scaling.analysis.sizing.question import Answer, ScalingLimits
-from scaling.analysis.speedup import ScalingPoint, speedups
+from scaling.analysis.speedup import ScalingPoint
 from scaling.api.sources import Source
-from scaling.reporting.capacity import answer_sentence, limits_sentence
+from scaling.reporting.answers import size_sentence
+from scaling.reporting.capacity import answer_sentence
 from scaling.reporting.deployment import Deployment
 from scaling.reporting.words import count, percent, share
 from scaling.study.planning import Point
@@ -25,7 +27,7 @@ def _deployment(source: Source, sized: Answer | ScalingLimits) -> Deployment:
     peaks = list(_peak_memory(source, sized.fit))
     return Deployment(
         name=sized.fit.series.label,
-        sentence=answer_sentence(sized) if isinstance(sized, Answer) else limits_sentence(sized),
+        sentence=answer_sentence(sized) if isinstance(sized, Answer) else size_sentence(curve_answer(sized)),
         cores=cores,
         threads=threads,
         core_threads=source.sizes.threads if source.sizes else 1,
@@ -59,7 +61,7 @@ def _belongs(point: Point, fit: SeriesFit) -> bool:
 
 def _quota_words(source: Source, fit: SeriesFit) -> Iterator[str]:
     """What points of the same settings under a CPU quota did."""
-    for point in () if source.is_table else speedups(source.summaries):
+    for point in () if source.is_table else source.points:
         settings = point.summary.point
         if settings.quota is not None and _belongs(settings.without_quota, fit) and point.efficiency:
             yield _quota_sentence(point, settings.quota)

@@ -18,12 +18,14 @@ from scaling.reporting.plots.drawing import (
     draw_roofline,
     draw_traces,
 )
+from scaling.reporting.plots.figure import Figure as ShownFigure
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import FORMATS, save
+from scaling.reporting.plots.style import style, wrap
 from scaling.results.evaluation import Evaluation
 from scaling.results.files import STDIN, open_output
-from scaling.results.store import ROWS
-from scaling.results.traces import TRACES, read_traces
+from scaling.results.store import ROWS, read_rows, where_and_when
+from scaling.results.traces import TRACES, read_traced_rows, trace_of
 from scaling.study.keys import did_you_mean
 
 FIGURES, REPORT = "figures", "report.html"
@@ -38,9 +40,14 @@ def draw_one(results: Sources, name: str, target: float | None = None) -> Figure
     check_kinds([name], names("node types") if several else names())
     drawings = draw_node_types(results, [name], target) if several else draw(results, [name], target)
     drawing = next(drawings)
-    if isinstance(drawing, NotDrawn):
-        raise StoreError(f"no figure '{name}': {drawing.reason}")
-    return drawing.figure
+    return _reason_alone(f"no figure '{name}': {drawing.reason}") if isinstance(drawing, NotDrawn) else drawing.figure
+
+
+def _reason_alone(reason: str) -> Figure:
+    with style():
+        figure = ShownFigure(figsize=(6.0, 0.6))
+        figure.text(0.01, 0.5, wrap(reason, 60.0), va="center")
+    return figure
 
 
 def draw(
@@ -53,9 +60,12 @@ def draw(
     if of_points:
         yield from draw_figures(results.sources[0].evaluation, of_points, target)
     if of_traces:
-        yield from draw_traces(read_traces(folder), of_traces)
+        traced = [*read_traced_rows(folder)]
+        stamp = where_and_when([one.row for one in traced])
+        yield from draw_traces([trace for trace in map(trace_of, traced) if trace], of_traces, stamp)
     if set(names("ceilings")) & set(chosen):
-        yield from draw_roofline(achieved_in([folder, *([ceilings] if ceilings else [])]))
+        achieved = achieved_in([folder, *([ceilings] if ceilings else [])])
+        yield from draw_roofline(achieved, where_and_when([*read_rows(folder)]))
 
 
 def draw_node_types(
@@ -136,7 +146,7 @@ def write_reports(
         written: list[Path] = resolve(several.write_reports)(results, output, target, figures, on_file)
         return written
     source = results.sources[0]
-    parts = page_text(replace(source.evaluation, rooflines=source.rooflines(ceilings)), figures, on_file)
+    parts = page_text(replace(source.page_evaluation, rooflines=source.rooflines(ceilings)), figures, on_file)
     return [write_page(output or page_path(results.path), parts)]
 
 

@@ -15,25 +15,27 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from scaling.analysis.sample_size import precision_of
+from scaling.api.progress import Monitor, watcher
 from scaling.api.results import Results, load
-from scaling.errors import Interrupted, StoreError, StudyError, excerpt
+from scaling.errors import Interrupted, StoreError, StudyError, excerpt, to_install
 from scaling.features import engine, node_types_at
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.procfs import examine
 from scaling.machine.gpus import DEVICES, has_gpu
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
-from scaling.reporting.machine import spoiler_sentences
+from scaling.reporting.machine import spoiler_sentence
 from scaling.reporting.words import count
+from scaling.results.files import read_regular_text
 from scaling.results.jsonl import Lines, Redo
 from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
 from scaling.results.power import PowerTrace
 from scaling.results.rows import Row, planned_launch
 from scaling.results.store import STUDY, Store, made_before, read_rows, read_study_toml
 from scaling.running import loop
-from scaling.running.engines.local import LocalEngine
 from scaling.running.environment import variables_not_passed
 from scaling.running.interpreter import find_interpreter
+from scaling.running.local import LocalEngine
 from scaling.running.lock import MachineLock
 from scaling.running.program_files import program_files, refuse_changed_files
 from scaling.running.schedule import Schedule
@@ -70,38 +72,9 @@ MOST_NAMED = 6
 LAST_LINES = 10
 
 
-class Monitor:
-    """What a caller learns while a study is carried out; override what it wants to see."""
-
-    def note(self, sentence: str) -> None:
-        """Something worth a sentence has happened."""
-
-    def start(self, schedule: loop.Runs) -> None:
-        """Measuring begins."""
-
-    def row(self, row: Row) -> None:
-        """A row has been stored."""
-
-    def stop(self) -> None:
-        """Measuring has ended, in whichever way."""
-
-    def merge(self, row: Row, sentence: str) -> None:
-        """A row has been stored that was made elsewhere; the sentence says where."""
-
-
-class _OnRow(Monitor):
-    """Calls a function with every row."""
-
-    def __init__(self, on_row: Callable[[Row], object]) -> None:
-        self.row = on_row  # type: ignore[assignment,method-assign]
-
-    def merge(self, row: Row, sentence: str) -> None:
-        self.row(row)
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A study planned for this machine, and the folder that its rows go to."""
+    """A study planned for this machine, and the folder that its rows go to; `details` are notes that few act on."""
 
     study: Study
     toml: str
@@ -111,6 +84,7 @@ class Job:
     folder: Path
     budget_seconds: float | None = None
     notes: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     full: bool = False
 
     def schedule(self) -> Schedule:
@@ -139,20 +113,24 @@ def run(
     full: bool = False,
     on_row: Callable[[Row], object] | None = None,
     monitor: Monitor | None = None,
+    progress: bool = True,
 ) -> Results:
     """Carry out a study, or go on with one, and return the results of its folder.
 
     `study` is a `Study`, the name of a ready-made one, or a TOML file; `settings` are "key=value" laid over it. With a
-    `budget` such as "10m" runs are made as long as it lasts. `on_row` is called with every row once it is stored.
-    With `retry_failed` runs that did not end well are made again, with `again` all; their rows are kept aside.
-    With `full`, rows keep the user's variables and folders.
+    `budget` such as "10m" runs are made as long as it lasts. `on_row` is called with every row once it is stored, in
+    place of the `progress` that is shown otherwise. With `retry_failed` runs that did not end well are made again, with
+    `again` all; their rows are kept aside. With `full`, rows keep the user's variables and folders.
     """
-    watch = monitor or (_OnRow(on_row) if on_row else Monitor())
+    watch = monitor or watcher(on_row, progress)
     where = None if folder is None else Path(folder)
     if cluster is not None:
         redo = redo_of(retry_failed, again)
         return run_on_cluster(study, where, Path(cluster), settings, redo, watch, full, budget)[0]
-    return carry_out_job(prepare(study, where, settings, budget, full), redo_of(retry_failed, again), wait, watch)
+    job = prepare(study, where, settings, budget, full)
+    for sentence in job.notes:
+        watch.note(sentence)
+    return carry_out_job(job, redo_of(retry_failed, again), wait, watch)
 
 
 def redo_of(retry_failed: bool, again: bool) -> Redo | None:
@@ -172,17 +150,22 @@ def prepare(
     catalogue = read_catalogue()
     check_workloads(requested, catalogue)
     possible, notes = _without_missing(requested)
+    if possible != requested:
+        toml = study_to_toml(possible, "without what is missing here")
+    folder = folder or default_folder(possible)
+    possible, toml = with_machine_name(possible, toml, folder / STUDY)
     topology = read_topology()
     planned = plan(possible, topology)
     return Job(
         study=possible,
-        toml=toml if possible == requested else study_to_toml(possible, "without what is missing here"),
+        toml=toml,
         plan=planned,
         topology=topology,
-        machine=read_machine(topology),
-        folder=folder or default_folder(possible),
+        machine=read_machine(topology, possible.machine_name),
+        folder=folder,
         budget_seconds=None if budget is None else budget_seconds(budget),
-        notes=(*notes, *planned.notes, *_environment_notes(possible)),
+        notes=(*notes, *planned.notes),
+        details=tuple(_environment_notes(possible)),
         full=full,
     )
 
@@ -253,8 +236,7 @@ def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor, findings: S
     if not schedule.pending and job.budget_seconds is None:
         monitor.note(made_before(read_rows(job.folder)))
         return
-    for sentence in spoiler_sentences(findings):
-        monitor.note(sentence)
+    monitor.note(spoiler_sentence(findings))
 
     def stored_runs() -> str:
         """Read from the disk: a row may have been stored and not yet been counted."""
@@ -410,6 +392,17 @@ def with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
     return runnable, study_to_toml(runnable, f"{study.name}, with the path of its interpreter")
 
 
+def with_machine_name(study: Study, toml: str, begun: Path) -> tuple[Study, str]:
+    """A study with the name of the machine in the file of the one that its folder was begun with, unless it has one."""
+    if study.machine_name is not None or not begun.exists():
+        return study, toml
+    name = study_from_toml(read_regular_text(begun), str(begun)).machine_name
+    if name is None:
+        return study, toml
+    named = replace(study, machine_name=name)
+    return named, study_to_toml(named, f"{study.name}, with the name of its machine")
+
+
 def _with_digests(study: Study, toml: str) -> tuple[Study, str]:
     """A study that knows the variables that its programs get from the shell by their digests."""
     programs = tuple(
@@ -465,7 +458,7 @@ def _without_missing_frameworks(study: Study) -> tuple[Study, list[str]]:
     if not installed or installed == study.framework:
         return study, []
     notes = [
-        f"left out: framework '{name}', which is not installed; give: pip install 'cpu-scaling[{name}]'"
+        f"left out: framework '{name}', which is not installed; {to_install(name)}"
         for name in study.framework
         if name not in installed
     ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -24,18 +24,31 @@ from scaling.api.sizing import (
 )
 from scaling.api.sources import Source, Sources, open_sources, refuse_node_types
 from scaling.errors import StoreError
-from scaling.reporting.points import point_facts, points_table
+from scaling.reporting.answers import StudyAnswer, study_answers
+from scaling.reporting.points import (
+    comparison_answer,
+    comparison_table,
+    gate_sentence,
+    point_facts,
+    points_table,
+    too_few_sentence,
+)
 from scaling.reporting.quantities import COUNTERS, DECOMPOSITION
 from scaling.reporting.sections import flat_sections
-from scaling.reporting.words import markdown_lines
+from scaling.reporting.shown import Shown
+from scaling.reporting.words import Block, markdown_lines
 from scaling.results.export import Format, data_frame, rows_frame, write_export
 from scaling.results.files import open_output
 from scaling.results.other_tools import Table, TableOptions
+from scaling.results.sections import sections_of
+from scaling.study.catalogue import uses_framework
+from scaling.study.where import parse_where
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from scaling.reporting.plots.drawing import Figure
+    from scaling.reporting.plots.drawing import Figure as MatplotlibFigure
+    from scaling.reporting.plots.figure import Figure
 
 
 def load(
@@ -57,12 +70,43 @@ def load(
     return Results(Path(path), open_sources(Path(path), physical, full, options))
 
 
-@dataclass(frozen=True)
-class Results(Sources):
+# The columns of `points`; `points_full` has them all.
+USUAL_COLUMNS = (
+    *("series", "workload", "cores", "smt", "step_seconds", "items_per_second"),
+    *(f"{name}{end}" for name in ("speedup", "efficiency") for end in ("", "_low", "_high")),
+    *("launches", "verdict"),
+)
+# Settings of networks, which other workloads do not have.
+OF_NETWORKS = ("mode", "framework", "device", "data", "jit", "inter")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Compared(Shown, Comparison):
+    """A comparison as it is shown: the answer, the gate if there is one, and every point."""
+
+    def _block(self) -> Block:
+        if not self.differences:
+            return Block(sentences=["no answer: no measured point in common; compare sweeps of the same study"])
+        few = filter(None, [gate_sentence(self), too_few_sentence(self)])
+        return Block(sentences=[comparison_answer(self), *few], table=comparison_table(self))
+
+    def _figure(self) -> "Figure | None":
+        from scaling.reporting.plots.small import ratios  # matplotlib takes seconds to import
+
+        return ratios(self.differences)
+
+
+@dataclass(frozen=True, repr=False)
+class Results(Shown, Sources):
     """What was measured, and what follows from it; computed when it is first asked for."""
 
     def __repr__(self) -> str:
         return f"<scaling.Results of {self.path}>"
+
+    def where(self, text: str) -> "Results":
+        """The points whose settings are such as 'workload=vgg,smt=1,cores<=8', and what follows from these alone."""
+        chosen = parse_where(text)
+        return Results(self.path, tuple(replace(one, where=(*one.where, *chosen)) for one in self.sources))
 
     @property
     def node_types(self) -> dict[str, "Results"]:
@@ -76,13 +120,25 @@ class Results(Sources):
 
     @cached_property
     def points(self) -> "pd.DataFrame":
-        """One row per point: settings, step time, speedup and efficiency with low and high, verdict and reasons."""
+        """One row per point: its series, step time, speedup and efficiency with low and high, launches and verdict."""
+        full, named = self.points_full, ["node_type"] if self.has_node_types else []
+        return full[[*named, *(name for name in USUAL_COLUMNS if name in full)]]
+
+    @cached_property
+    def points_full(self) -> "pd.DataFrame":
+        """One row per point with all its settings and quantities."""
         return self._concatenate([_table_points(one) if one.is_table else _points(one) for one in self.sources])
 
     @cached_property
     def sections(self) -> "pd.DataFrame":
         """One row per point of whole processes: INIT, SETUP, RUN, MAIN and WALL, in seconds and normalised."""
-        return self._concatenate([data_frame(map(flat_sections, source.sections.points)) for source in self.sources])
+        found = [sections_of(source.rows()).points for source in self.sources]
+        return self._concatenate([data_frame(map(flat_sections, points)) for points in found])
+
+    @cached_property
+    def answers(self) -> list[StudyAnswer]:
+        """The answers to the study's own question, such as how many cores to give; each has a `sentence`."""
+        return [answer for source in self.sources for answer in study_answers(source.evaluation)]
 
     @cached_property
     def fits(self) -> Fits:
@@ -138,7 +194,7 @@ class Results(Sources):
         """What another tool's file leaves open; nothing of results of ours."""
         return [note for source in self.sources if source.table for note in source.table.notes]
 
-    def compare(self, other: "Results", *, across_machines: bool = False, margin: float | None = None) -> Comparison:
+    def compare(self, other: "Results", *, across_machines: bool = False, margin: float | None = None) -> Compared:
         """Which points differ from those of other results, by how much, and with what certainty.
 
         With a margin, such as 0.05, also whether the others are slower by more than that: `Comparison.gate`.
@@ -149,12 +205,8 @@ class Results(Sources):
                 f"{self.path} was measured on {' and '.join(sorted(first.processors))}, {other.path} on "
                 f"{' and '.join(sorted(second.processors))}; give `across_machines=True` to compare them all the same"
             )
-        comparison = compare(first.summaries, second.summaries, margin)
-        if not comparison.differences:
-            raise StoreError(
-                f"{self.path} and {other.path} have no measured point in common; compare sweeps of the same study"
-            )
-        return comparison
+        found = compare(first.summaries, second.summaries, margin)
+        return Compared(found.differences, found.only_first, found.only_second, margin)
 
     def export(self, target: str | Path | BinaryIO, form: Format = "csv") -> int:
         """Write the runs to a file or an open stream for other tools, or the points as Markdown; how many there are."""
@@ -171,8 +223,8 @@ class Results(Sources):
             file.write(text)
         return len(points)
 
-    def plot(self, name: str, *, target: float | None = None) -> "Figure":
-        """A figure by its name, such as 'efficiency'; StoreError where there is nothing to draw."""
+    def plot(self, name: str, *, target: float | None = None) -> "MatplotlibFigure":
+        """A figure by its name, such as 'efficiency'; one that says why where there is nothing to draw."""
         from scaling.api.figures import draw_one  # matplotlib takes seconds to import
 
         return draw_one(self, name, target)
@@ -183,8 +235,24 @@ class Results(Sources):
 
         return write_reports(self, None if path is None else Path(path))[-1]
 
+    def _block(self) -> Block:
+        points = [point for source in self.sources for point in source.points_so_far]
+        if not points:
+            return Block(sentences=[f"no answer yet: no rows in {self.path}; run the sweep that writes there"])
+        return Block(sentences=[one.sentence for one in self.answers], table=points_table(points))
+
+    def _figure(self) -> "Figure | None":
+        from scaling.reporting.plots.small import curves  # matplotlib takes seconds to import
+
+        return curves(self.fits.series_fits)
+
     def _rows_of(self, source: Source) -> "pd.DataFrame":
-        return data_frame(_table_rows(source.table)) if source.table else rows_frame(source.rows())
+        if source.table:
+            return data_frame(_table_rows(source.table))
+        rows = list(source.rows())
+        frame = rows_frame(rows)
+        frame.insert(0, "series", [source.labels[row.run.point] for row in rows])
+        return frame
 
     def _concatenate(self, frames: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
         """The frames of all sources, those of a cluster with a first column that names the node type."""
@@ -199,7 +267,16 @@ class Results(Sources):
 
 
 def _points(source: Source) -> "pd.DataFrame":
-    return data_frame(_columns(point_facts(point)) for point in source.points)
+    networks = {name: uses_framework(name) for name in {one.point.workload for one in source.summaries}}
+    rows = [
+        {
+            "series": source.labels[point.summary.point],
+            **_columns(point_facts(point)),
+            **({} if networks[point.summary.point.workload] else dict.fromkeys(OF_NETWORKS)),
+        }
+        for point in source.points_so_far
+    ]
+    return data_frame(rows, USUAL_COLUMNS)
 
 
 def _columns(facts: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
@@ -14,17 +14,31 @@ from scaling.analysis.sizing.sizes import Price
 from scaling.analysis.step_times import FARTHEST
 from scaling.api.sources import Source, read_all
 from scaling.errors import FitError, grouped
-from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts
-from scaling.reporting.fits import DESCRIPTION_WORDS, fit_sentence
+from scaling.reporting.capacity import (
+    answer_facts,
+    answer_sentence,
+    answers_table,
+    limits_facts,
+    limits_table,
+)
+from scaling.reporting.fits import DESCRIPTION_WORDS, fit_sentence, fits_table
+from scaling.reporting.shown import Shown
+from scaling.reporting.words import Block
 from scaling.results.export import data_frame
 from scaling.study.keys import parse_duration
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from scaling.reporting.plots.figure import Figure
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+# What names a series in a data frame.
+Columns = Mapping[str, object]
+Found = TypeVar("Found", "Fits", "Answers", "Limits")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Fit(Shown):
     """The curve of a series, its figures as estimates, and how well a law describes it."""
 
     series_fit: SeriesFit
@@ -85,16 +99,25 @@ class Fit:
         """The largest speedup on any number of cores; infinite where there is no limit."""
         return self.series_fit.speedup_limit
 
-    def __str__(self) -> str:
-        return fit_sentence(self.series_fit)
+    def _block(self) -> Block:
+        return Block(sentences=[fit_sentence(self.series_fit)], table=fits_table([self.series_fit]))
+
+    def _figure(self) -> "Figure | None":
+        return _curves([self.series_fit])
 
 
-class Fits(Mapping[str, Fit]):
-    """Fits by the label of their series; a prefix that only one label has is enough. `notes` say what is left out."""
+class Fits(Shown, Mapping[str, Fit]):
+    """Fits by the label of their series; a prefix that only one label has is enough. `notes` say what is left out.
 
-    def __init__(self, fits: Sequence[SeriesFit], notes: Sequence[str] = ()) -> None:
+    `columns` are what names each series in a data frame.
+    """
+
+    def __init__(
+        self, fits: Sequence[SeriesFit], notes: Sequence[str] = (), columns: Sequence[Columns] | None = None
+    ) -> None:
         self.series_fits = tuple(fits)
         self.notes = tuple(notes)
+        self.columns = [{"series": fit.series.label} for fit in fits] if columns is None else columns
         self._by_label = {fit.series.label: Fit(fit) for fit in fits}
 
     def __getitem__(self, name: str) -> Fit:
@@ -115,24 +138,33 @@ class Fits(Mapping[str, Fit]):
     def to_frame(self) -> "pd.DataFrame":
         """One row per series: its law, how well that describes it, and estimates with their intervals."""
         names = ("serial_fraction", "coherency", "rate_at_1", "limit")
-        return data_frame(
+        rows = [
             {
-                "series": name,
+                **columns,
+                "smt": fit.series_fit.series.key.smt,
                 "law": fit.law,
                 "described": fit.description,
                 "described_within": fit.described_within,
                 **{key: value for one in names for key, value in _columns(one, getattr(fit, one)).items()},
             }
-            for name, fit in self.items()
-        )
+            for columns, fit in zip(self.columns, self.values(), strict=True)
+        ]
+        return data_frame(rows, ("series", "smt", "law", "described", *names))
+
+    def _block(self) -> Block:
+        return Block(sentences=self.notes, table=fits_table(self.series_fits) if self.series_fits else None)
+
+    def _figure(self) -> "Figure | None":
+        return _curves(self.series_fits)
 
 
-@dataclass(frozen=True, slots=True)
-class Answers(Sequence[Answer]):
-    """The answers to one question, one per series."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Answers(Shown, Sequence[Answer]):
+    """The answers to one question, one per series; `columns` are what names each in a data frame."""
 
     answers: tuple[Answer, ...]
     notes: tuple[str, ...]
+    columns: tuple[Columns, ...]
 
     def __getitem__(self, index: int) -> Answer:  # type: ignore[override]
         return self.answers[index]
@@ -145,24 +177,30 @@ class Answers(Sequence[Answer]):
         """The fits the answers rest on."""
         return [one.fit for one in self.answers]
 
-    def __str__(self) -> str:
-        return "\n".join(map(answer_sentence, self.answers))
-
     def to_frame(self) -> "pd.DataFrame":
         """One row per series: status, cores, threads, assurance and the sentence."""
-        nested = ("needed", "allocation", "neighbours", "replicas")
+        nested = ("name", "needed", "allocation", "neighbours", "replicas")
         rows = [
-            {name: value for name, value in answer_facts(one).items() if name not in nested} for one in self.answers
+            {**columns, **{name: value for name, value in answer_facts(one).items() if name not in nested}}
+            for columns, one in zip(self.columns, self.answers, strict=True)
         ]
-        return data_frame(rows)
+        return data_frame(rows, ("series", "status", "cores", "threads", "assurance", "sentence"))
+
+    def _block(self) -> Block:
+        table = answers_table(self.answers) if self.answers else None
+        return Block(sentences=[*map(answer_sentence, self.answers), *self.notes], table=table)
+
+    def _figure(self) -> "Figure | None":
+        return _curves(self.fits)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits(Sequence[ScalingLimits]):
-    """Where more cores stop paying and where they stop helping, one per series."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Limits(Shown, Sequence[ScalingLimits]):
+    """Where more cores stop paying and where they stop helping, one per series; `columns` are as those of answers."""
 
     limits: tuple[ScalingLimits, ...]
     notes: tuple[str, ...]
+    columns: tuple[Columns, ...]
 
     def __getitem__(self, index: int) -> ScalingLimits:  # type: ignore[override]
         return self.limits[index]
@@ -177,9 +215,18 @@ class Limits(Sequence[ScalingLimits]):
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per series: the recommended cores and the landmarks with their intervals."""
-        import pandas as pd  # only frames need it, and it takes a second to import
+        rows = [
+            {**columns, **{name: value for name, value in _flat_facts(limits_facts(one)) if name != "name"}}
+            for columns, one in zip(self.columns, self.limits, strict=True)
+        ]
+        return data_frame(rows, ("series", "recommended_cores", "recommended_threads"))
 
-        return pd.json_normalize([limits_facts(one) for one in self.limits], sep="_")
+    def _block(self) -> Block:
+        table = limits_table(self.limits) if self.limits else None
+        return Block(sentences=self.notes, table=table)
+
+    def _figure(self) -> "Figure | None":
+        return _curves(self.fits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,13 +301,20 @@ def deadline_seconds(deadline: str | float) -> float:
 
 
 def fit_sources(sources: Sequence[Source]) -> Fits:
-    """The curve of every series; one that has none is noted, unless it is the only one."""
+    """The curve of every series; one that has none is noted."""
     read, complaints = read_all(sources, Source.series)
     notes = [*(note for _, (_, notes) in read for note in notes), *map(str, complaints)]
     fits, refusals = fit_all(one for _, (series, _) in read for one in series)
-    if not fits and refusals:
-        raise FitError("; ".join([*notes, *grouped(refusals)]))
-    return Fits(fits, [*notes, *grouped(refusals)])
+    by_name = {one.name: source for source, (series, _) in read for one in series}
+    columns = [by_name[fit.series.name].series_columns(fit.series) for fit in fits]
+    return Fits(fits, [*notes, *grouped(refusals)], columns)
+
+
+def refuse_none(found: Found) -> Found:
+    """Refuse where there is nothing, with the notes that say why."""
+    if not len(found):
+        raise FitError("; ".join(found.notes))
+    return found
 
 
 def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
@@ -268,13 +322,18 @@ def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
     fits, notes = _sized_fits(sources)
     find = answer_job if question.goal in (Goal.WORK, Goal.DEADLINE) else answer
     answers = (find(fit, _with_price(question, source, fit), source.sizes) for source, fit in fits)
-    return Answers(tuple(answers), tuple(notes))
+    return Answers(tuple(answers), tuple(notes), _series_columns(fits))
 
 
 def limits_of_sources(sources: Sequence[Source]) -> Limits:
     """The landmarks of every series."""
     fits, notes = _sized_fits(sources)
-    return Limits(tuple(scaling_limits(fit, source.sizes) for source, fit in fits), tuple(notes))
+    limits = tuple(scaling_limits(fit, source.sizes) for source, fit in fits)
+    return Limits(limits, tuple(notes), _series_columns(fits))
+
+
+def _series_columns(fits: Sequence[tuple[Source, SeriesFit]]) -> tuple[Columns, ...]:
+    return tuple(source.series_columns(fit.series) for source, fit in fits)
 
 
 def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit]], list[str]]:
@@ -284,8 +343,6 @@ def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit
     def read(source: Source) -> list[SeriesFit]:
         series, left_out = source.series()
         fits, refusals = fit_all(series)
-        if not fits and refusals:
-            raise FitError("; ".join([*left_out, *grouped(refusals)]))
         notes.extend([*left_out, *grouped(refusals)])
         return by_settings(fits)
 
@@ -298,6 +355,21 @@ def _with_price(question: Question, source: Source, fit: SeriesFit) -> Question:
     settings = fit.series.key.settings
     price = question.price if settings is None else question.price.on_device(settings.device)
     return replace(question, price=price if source.core_hour is None else replace(price, core_hour=source.core_hour))
+
+
+def _flat_facts(facts: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Facts with the value and the ends of every estimate as facts of their own."""
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            yield from ((name if key == "value" else f"{name}_{key}", part) for key, part in value.items())
+        else:
+            yield name, value
+
+
+def _curves(fits: Sequence[SeriesFit]) -> "Figure | None":
+    from scaling.reporting.plots.small import curves  # matplotlib takes seconds to import
+
+    return curves(fits)
 
 
 def _columns(name: str, estimate: Estimate | None) -> dict[str, float | None]:

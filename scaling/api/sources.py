@@ -1,38 +1,52 @@
 """What a path holds: results of one machine, of a cluster by node type, or another tool's file. Asked nowhere else."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from scaling.analysis.curves.fit import SeriesFit, fit_all
 from scaling.analysis.roofline import Rooflines
-from scaling.analysis.series import Series, selected_series, table_launches, threads_on
+from scaling.analysis.series import (
+    Series,
+    selected_series,
+    series_key,
+    series_labels,
+    table_launches,
+    table_point,
+    threads_on,
+)
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, select_points, summarize
 from scaling.api.roofline import rooflines
-from scaling.errors import FitError, StoreError
+from scaling.errors import FitError, StoreError, count
 from scaling.features import node_types_at, resolve
 from scaling.reporting.points import census_notes, left_out_sentence, quota_sentence
 from scaling.reporting.sections import NONE_WHOLE
 from scaling.results.evaluation import Evaluation, evaluate, evaluate_table
 from scaling.results.export import is_export, read_export
+from scaling.results.first_series import FirstSeries
 from scaling.results.machine_file import read_machine_file
 from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
 from scaling.results.rows import Row, launch_of, public_row
 from scaling.results.sections import SectionsOfRuns, sections_of
-from scaling.results.store import RowCensus, folder_of, read_folder, read_rows
+from scaling.results.store import Folder, Keep, RowCensus, folder_of, glance_at_folder, read_folder, read_rows
+from scaling.study.planning import Point
+from scaling.study.where import Condition
 
 T = TypeVar("T")
+
+# A page of more points takes minutes to make and to open.
+PAGE_POINTS = 1500
 
 
 @dataclass(frozen=True)
 class Source:
     """The results of one machine or of one node type, or another tool's file; read when they are first needed.
 
-    `core_hour` is the price that the cluster file gives the cores of a node type.
+    `core_hour` is the price that the cluster file gives the cores of a node type. Only points that fulfil `where` are
+    there; their speedup is over one core whether that is or not.
     """
 
     path: Path
@@ -41,6 +55,11 @@ class Source:
     physical: int | None = None
     full: bool = False
     options: TableOptions = AS_IT_IS
+    where: tuple[Condition, ...] = ()
+
+    def has(self, point: Point) -> bool:
+        """Whether a point is among those that were chosen."""
+        return all(condition.holds(point) for condition in self.where)
 
     @cached_property
     def is_table(self) -> bool:
@@ -50,13 +69,21 @@ class Source:
     @cached_property
     def table(self) -> Table | None:
         """The series of another tool's file; None where there are rows."""
-        return read_table(self.path, self.options) if self.is_table else None
+        table = read_table(self.path, self.options) if self.is_table else None
+        return replace(table, series=tuple(self._chosen(table.series))) if table and self.where else table
+
+    def _chosen(self, series: Iterable[Series]) -> Iterator[Series]:
+        for one in series:
+            points = [(table_point(one.own_name, int(count.cores)), count) for count in one.observations]
+            if kept := tuple(count for point, count in points if self.has(point)):
+                yield replace(one, observations=kept)
 
     def rows(self) -> Iterator[Row]:
         """The runs of a results folder, or of a file that was exported from one."""
         if self.is_table:
             raise StoreError(f"{self.path} is another tool's file, which has no rows; give a results folder")
-        rows = read_rows(self.path) if self.path.is_dir() else read_export(self.path)
+        read = read_rows(self.path) if self.path.is_dir() else read_export(self.path)
+        rows = (row for row in read if self.has(row.run.point)) if self.where else read
         return rows if self.full else map(public_row, rows)
 
     @cached_property
@@ -67,10 +94,17 @@ class Source:
         rows = read_rows(self.path, census.count_repeated) if self.path.is_dir() else read_export(self.path)
         return summarize(map(launch_of, census.count(rows))), census
 
-    @property
+    @cached_property
     def summaries(self) -> list[Summary]:
         """The points with their launches."""
-        return self._read[0]
+        every = self._read[0]
+        kept = [summary for summary in every if self.has(summary.point)]
+        if every and not kept:
+            workloads = ", ".join(dict.fromkeys(summary.point.workload for summary in every))
+            raise StoreError(
+                f"`where=` chooses none of {count(len(every), 'point')} in {self.path}, whose workloads are {workloads}"
+            )
+        return kept
 
     @property
     def notes(self) -> list[str]:
@@ -80,10 +114,15 @@ class Source:
     @cached_property
     def points(self) -> list[ScalingPoint]:
         """The points with speedup and efficiency; refused where there is none yet."""
-        points = speedups(self.summaries)
-        if not points:
+        if not self.points_so_far:
             raise StoreError(f"no rows in {self.path} yet; run the sweep that writes there")
-        return points
+        return self.points_so_far
+
+    @cached_property
+    def points_so_far(self) -> list[ScalingPoint]:
+        """The same, none where there is none yet."""
+        chosen = {summary.point for summary in self.summaries}
+        return [point for point in speedups(self._read[0]) if point.summary.point in chosen]
 
     @cached_property
     def sections(self) -> SectionsOfRuns:
@@ -118,18 +157,44 @@ class Source:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """Everything that figures and pages show."""
+        """Everything that figures show."""
         if self.table:
             return evaluate_table(self.path.name, self.table.series, self.table.notes)
-        if self.path.is_dir():
-            return evaluate(read_folder(self.path, self.full))
-        return evaluate(folder_of(self.path.name, read_export(self.path), self.full))
+        return self._evaluate(self._folder())
 
-    def first_fits(self, most: int) -> tuple[list[SeriesFit], Sequence[FitError]]:
-        """The curves of the first series with several core counts, and why others of them have none."""
-        selection = select_points(self.summaries)
-        series = self.table.series if self.table else selected_series(selection)
-        return fit_all([one for one in series if one.has_several_counts][:most])
+    @cached_property
+    def page_evaluation(self) -> Evaluation:
+        """Everything that a page shows: of very many series the first."""
+        known: Evaluation | None = self.__dict__.get("evaluation")
+        if self.table or (known and len(known.points) <= PAGE_POINTS):
+            return self.evaluation
+        first = FirstSeries(PAGE_POINTS)
+        folder = self._folder(first.keep)
+        return self._evaluate(replace(folder, notes=(*first.notes, *folder.notes)))
+
+    def _folder(self, keep: Keep = iter) -> Folder:
+        """Its folder, with those of the chosen rows that are kept."""
+
+        def chosen(rows: Iterable[Row]) -> Iterable[Row]:
+            return keep(row for row in rows if self.has(row.run.point))
+
+        if self.path.is_dir():
+            return read_folder(self.path, self.full, chosen)
+        return folder_of(self.path.name, read_export(self.path), self.full, chosen)
+
+    def _evaluate(self, folder: Folder) -> Evaluation:
+        """The rows of a folder evaluated; where points were chosen, their speedup is over one core all the same."""
+        if not self.where:
+            return evaluate(folder)
+        kept = {row.run.point for row in folder.rows}
+        return evaluate(folder, [point for point in self.points if point.summary.point in kept])
+
+    def glance(self, most_series: int) -> Evaluation:
+        """All points, with the curves of the first series only: as much as a screen shows."""
+        if self.table:
+            return evaluate_table(self.path.name, self.table.series, self.table.notes, most_series)
+        folder = glance_at_folder(self.path) if self.path.is_dir() else folder_of(self.path.name, ())
+        return evaluate(folder, self.points, most_series)
 
     def series(self) -> tuple[list[Series], list[str]]:
         """The series that have a curve, under the name of their node type, and what was left out."""
@@ -143,9 +208,19 @@ class Source:
     def _folder_series(self) -> tuple[list[Series], list[str]]:
         selection = select_points(self.summaries)
         note, limited = left_out_sentence(selection), quota_sentence(one.point for one in self.summaries)
-        if not selection.taken:
-            raise StoreError(f"{self.path}: {note}")
-        return selected_series(selection), [*self.notes, *filter(None, [note, limited])]
+        notes = [note, limited] if selection.taken else [f"{self.path}: {note}"]
+        return selected_series(selection), [*self.notes, *filter(None, notes)]
+
+    @cached_property
+    def labels(self) -> dict[Point, str]:
+        """The series of every point by its name, the same in all data frames."""
+        return series_labels(summary.point for summary in self.summaries)
+
+    def series_columns(self, series: Series) -> dict[str, object]:
+        """What names a series in a data frame: its node type, if it has one, and its label."""
+        known = {} if self.is_table else {series_key(point).settings: name for point, name in self.labels.items()}
+        label = known.get(series.key.settings, series.own_label)
+        return {**({"node_type": self.node_type} if self.node_type else {}), "series": label}
 
 
 @dataclass(frozen=True)

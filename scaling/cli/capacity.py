@@ -1,5 +1,6 @@
 """`scaling capacity`: how many cores, and how sure."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -8,11 +9,19 @@ from scaling.analysis.sizing.question import Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.deployment import deployments
 from scaling.api.results import Results, load
-from scaling.api.sizing import Answers, Demand, Limits, deadline_seconds, sizing_question
-from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Physical, Source, parse_columns
-from scaling.cli.printing import print_json, print_lines, print_notes, print_table
+from scaling.api.sizing import Answers, Demand, Limits, deadline_seconds, refuse_none, sizing_question
+from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Physical, Source, Verbose, Where, parse_columns
+from scaling.cli.printing import (
+    print_answers,
+    print_json,
+    print_lines,
+    print_most_important,
+    print_notes,
+    print_table,
+)
 from scaling.errors import FitError
-from scaling.features import Beside, ObjectiveAnswer, features, node_types_at, resolve
+from scaling.features import Beside, ObjectiveAnswer, ObjectiveQuestion, features, node_types_at, resolve
+from scaling.reporting.answers import cores_answers, study_answer_facts
 from scaling.reporting.capacity import (
     answer_facts,
     answer_sentence,
@@ -21,7 +30,6 @@ from scaling.reporting.capacity import (
     device_sentences,
     level_sentences,
     limits_facts,
-    limits_sentence,
     limits_table,
 )
 from scaling.reporting.deployment import FORMATS, deployment_lines
@@ -76,12 +84,18 @@ def capacity(
     ] = None,
     objective: Annotated[
         str | None,
-        typer.Option("--objective", metavar="energy", help="The size that takes the least energy, and its time."),
+        typer.Option(
+            "--objective",
+            metavar="energy|service",
+            help="The size that takes the least energy, or that serves --throughput within --latency.",
+        ),
     ] = None,
     ceilings: Ceilings = None,
     physical: Physical = None,
     cores_from: CoresFrom = None,
     columns: Columns = None,
+    where: Where = "",
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Say how many cores each series needs for a throughput, latency, deadline or cost, and how sure that is.
@@ -99,26 +113,26 @@ def capacity(
     }
     _check_format(form, as_json)
     if objective is not None:
-        _check_objective(objective, cheapest or any(target is not None for target in targets.values()))
-        _print_objective(load(source), objective, as_json, ceilings)
+        asked = {**targets, "cheapest": 1.0 if cheapest else None}
+        _print_objective(load(source).where(where), objective, asked, quantile, as_json, form, ceilings)
         return
     price = Price(1.0 if core_hour is None else core_hour, replica_hour, gpu_hour)
     demand = Demand(quantile, work, epochs)
     question = sizing_question(targets, cheapest, assurance, price, _option, demand)
-    results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns))
+    results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns)).where(where)
     if core_hour is not None and results.has_node_types:
         raise FitError(
             f"--core-hour is the price of one core type, but {source} holds several node types, each with a core_hour "
             "of its own in cluster.toml; change it there, or ask of one node type: its folder takes --core-hour"
         )
-    answers = results.limits() if question is None else results.answer(question)
-    print_notes([*results.table_notes, *answers.notes])
+    answers = refuse_none(results.limits()) if question is None else refuse_none(results.answer(question))
+    print_notes([*results.table_notes, *(answers.notes if as_json or form else ())])
     if form is not None:
         _print_deployments(results, answers, form)
     elif isinstance(answers, Limits):
-        _print_limits(answers, as_json)
+        _print_limits(results, answers, verbose, as_json)
     else:
-        _print_answers(answers, _beside(results, answers), as_json)
+        _print_answers(answers, _beside(results, answers), verbose, as_json)
 
 
 def _option(name: str) -> str:
@@ -132,19 +146,30 @@ def _check_format(form: str | None, as_json: bool) -> None:
         raise FitError(f"--format {form} and --json are different outputs; ask for one at a time")
 
 
-def _check_objective(objective: str, asked_otherwise: bool) -> None:
+def _print_objective(
+    results: Results,
+    objective: str,
+    targets: Mapping[str, float | None],
+    quantile: float | None,
+    as_json: bool,
+    form: str | None,
+    ceilings: str | None,
+) -> None:
+    """What a feature answers; the status is 1 where it has no answer."""
     if objective not in _objectives():
         raise FitError(f"there is no objective '{objective}'; there is {', '.join(_objectives()) or 'none'}")
-    if asked_otherwise:
-        raise FitError(f"--objective {objective} is a question of its own; ask one question at a time")
-
-
-def _print_objective(results: Results, objective: str, as_json: bool, ceilings: str | None) -> None:
-    """What a feature answers; the status is 1 where it has no answer."""
     summaries = [summary for source in results.sources for summary in source.summaries]
     rooflines = {point: one for source in results.sources for point, one in source.rooflines(ceilings).items()}
-    answer: ObjectiveAnswer = resolve(_objectives()[objective])(summaries, rooflines)
-    if as_json:
+    core_threads = max((source.sizes.threads for source in results.sources if source.sizes), default=1)
+    question = ObjectiveQuestion(summaries, rooflines, targets, quantile, core_threads)
+    answer: ObjectiveAnswer = resolve(_objectives()[objective])(question)
+    if form is not None:
+        if not answer.deployments:
+            raise FitError(
+                f"--objective {objective} gives no size to deploy here; leave --format out, or ask for a rate"
+            )
+        print_lines(*deployment_lines(answer.deployments, form))
+    elif as_json:
         print_json(answer.facts)
     else:
         print_lines(*answer.sentences)
@@ -173,33 +198,35 @@ def _beside(results: Results, answers: Answers) -> Beside | None:
     return None if several is None else resolve(several.beside_answers)(answers)
 
 
-def _print_answers(answers: Answers, beside: Beside | None, as_json: bool) -> None:
+def _print_answers(answers: Answers, beside: Beside | None, verbose: bool, as_json: bool) -> None:
     if as_json:
         devices = {"devices": facts} if (facts := device_facts(answers)) else {}
         of_node_types = beside.facts if beside else {}
         print_json({"answers": [answer_facts(one) for one in answers], **of_node_types, **devices})
     else:
-        print_lines(*map(answer_sentence, answers))
-        if sentences := level_sentences(answers):
-            print_lines("", *sentences)
-        if sentences := device_sentences(answers):
-            print_lines("", *sentences)
-        for table in (answers_table(answers), jobs_table(answers)):
-            if table.rows:
-                print_lines("")
-                print_table(table)
+        print_answers([*device_sentences(answers), *map(answer_sentence, answers)], verbose)
+        for table in filter(lambda table: table.rows, (answers_table(answers), jobs_table(answers))):
+            print_table(table)
+            print_lines("")
         if beside and beside.sentences:
-            print_lines("", *beside.sentences, "")
+            print_lines(*beside.sentences, "")
             print_table(beside.table)
-        print_notes(caution_lines(answers.fits))
+        print_most_important([*answers.notes, *level_sentences(answers), *caution_lines(answers.fits)], verbose)
     if any(one.status is not Status.OK for one in answers):
         raise typer.Exit(1)
 
 
-def _print_limits(limits: Limits, as_json: bool) -> None:
+def _print_limits(results: Results, limits: Limits, verbose: bool, as_json: bool) -> None:
+    by_source = {source.node_type: source.points for source in results.sources}
+    answers = [
+        answer
+        for name, points in by_source.items()
+        for answer in cores_answers(points, [one for one in limits if one.fit.series.key.node_type == name])
+    ]
     if as_json:
-        print_json({"limits": [limits_facts(one) for one in limits]})
+        facts = [limits_facts(one) for one in limits]
+        print_json({"answers": [study_answer_facts(one) for one in answers], "limits": facts})
         return
-    print_lines(*map(limits_sentence, limits), "")
+    print_answers([one.sentence for one in answers], verbose)
     print_table(limits_table(limits))
-    print_notes(caution_lines(limits.fits))
+    print_most_important([*limits.notes, *caution_lines(limits.fits)], verbose)

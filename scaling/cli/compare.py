@@ -9,10 +9,21 @@ from scaling.analysis.comparison import Comparison, Gate
 from scaling.api.comparing import PairedJob, carry_out_comparison, prepare_comparison
 from scaling.api.measuring import redo_of
 from scaling.api.results import load
-from scaling.cli.options import Again, Columns, CoresFrom, Full, Json, NoWait, RetryFailed, parse_columns
-from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_note, print_notes, print_table
+from scaling.cli.options import (
+    Again,
+    Columns,
+    CoresFrom,
+    Full,
+    Json,
+    NoWait,
+    RetryFailed,
+    Verbose,
+    Where,
+    parse_columns,
+)
+from scaling.cli.printing import print_json, print_lines, print_most_important, print_notes, print_table
 from scaling.cli.progress import Progress
-from scaling.errors import StudyError
+from scaling.errors import StoreError, StudyError
 from scaling.reporting.points import (
     comparison_answer,
     comparison_facts,
@@ -79,6 +90,8 @@ def compare(
     ] = False,
     cores_from: CoresFrom = None,
     columns: Columns = None,
+    where: Where = "",
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Say which points differ, by how much, and with what certainty; status 1 when any does.
@@ -99,15 +112,19 @@ def compare(
     else:
         if second is None:
             raise StudyError("give two results folders, or one study with --between A B")
-        results = [load(path, cores_from=cores_from, columns=parse_columns(columns)) for path in (first, second)]
+        results = [
+            load(path, cores_from=cores_from, columns=parse_columns(columns)).where(where) for path in (first, second)
+        ]
         if budget is not None:
             raise StudyError(f"--budget {budget}: results folders are compared as they are; it goes with --between A B")
         if full:
             raise StudyError("--full: results folders are compared as they are; it goes with --between A B")
         comparison = results[0].compare(results[1], across_machines=across_machines, margin=margin)
         folders = first, second
+        if not comparison.differences:
+            raise StoreError(f"{first} and {second} have no measured point in common; compare sweeps of the same study")
         print_notes(dict.fromkeys(note for one in results for note in one.table_notes))
-    _print(comparison, folders, as_json)
+    _print(comparison, folders, verbose, as_json)
     raise typer.Exit(_status(comparison))
 
 
@@ -140,15 +157,17 @@ def _measure_variants(
     return comparison, folders
 
 
-def _print(comparison: Comparison, folders: tuple[Path, ...], as_json: bool) -> None:
+def _print(comparison: Comparison, folders: tuple[Path, ...], verbose: bool, as_json: bool) -> None:
     if as_json:
         print_json(comparison_facts(comparison))
         return
-    print_lines(comparison_answer(comparison), *filter(None, [gate_sentence(comparison)]))
+    print_lines(comparison_answer(comparison), *filter(None, [gate_sentence(comparison)]), "")
     print_table(comparison_table(comparison))
-    for folder, only in zip(folders, (comparison.only_first, comparison.only_second), strict=True):
-        if only:
-            print_note(f"{count(len(only), 'point')} only in {folder}, such as {point_words(only[0])}")
-    print_notes(filter(None, [too_few_sentence(comparison)]))
+    only = [
+        f"{count(len(points), 'point')} only in {folder}, such as {point_words(points[0])}"
+        for folder, points in zip(folders, (comparison.only_first, comparison.only_second), strict=True)
+        if points
+    ]
+    few = filter(None, [too_few_sentence(comparison)])
     remarks = [f"{point_words(one.point)}: {why}" for one in comparison.differences for why in difference_reasons(one)]
-    print_notes(remarks[:MOST_REMARKS])
+    print_most_important([*few, *only, *remarks], verbose)

@@ -1,4 +1,4 @@
-"""`scaling doctor`: what would spoil a measurement on this machine, or a recorded one, or what did."""
+"""`scaling machine doctor`: what would spoil a measurement on this machine, or a recorded one, or what did."""
 
 import shutil
 from pathlib import Path
@@ -34,9 +34,9 @@ def doctor(
     1 where something would spoil a measurement, or where a point is disturbed or had no quiet turn. Thread variables
     are those of this shell, whatever the root.
 
-    Example: scaling doctor --json
+    Example: scaling machine doctor --json
 
-    Example: scaling doctor results/mine
+    Example: scaling machine doctor results/mine
     """
     if folder is not None:
         _print_host(folder, as_json)

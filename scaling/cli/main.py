@@ -21,14 +21,14 @@ from scaling.cli.printing import flush_stdout, prepare_streams, print_lines, pri
 from scaling.errors import Interrupted, ScalingError, StudyError, excerpt
 from scaling.features import Command, features, resolve
 
-# Group, command, and the first line of its help; module and function have the command's name.
+# Group, command, and the first line of its help; module and function have the last word of the command's name.
 CORE = {
     "Measure": {
         "run": "Measure a program, given as one would start it, and say how many cores to give it.",
         "sweep": "Run a study; the same command again goes on where it stopped.",
     },
     "Read": {
-        "show": "Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.",
+        "show": "Show the answer, then every point: step time, speedup and efficiency, with intervals and verdicts.",
         "fit": "Say of every series how its curve runs, which serial fraction describes it, and how well.",
         "capacity": "Say how many cores each series needs for a throughput, latency, deadline or cost, and "
         "how sure that is.",
@@ -38,31 +38,49 @@ CORE = {
         "offline.",
         "export": "Write every run of a results folder as a table or JSON, or for pyperf or Extra-P; or its points as "
         "Markdown.",
-        "schema": "Print the JSON Schema of what a command prints with --json, or of `export --format json`.",
     },
     "Machine": {
-        "topology": "Show the machine: sockets, cores, SMT, NUMA nodes, caches, core types, allowed CPUs, quota.",
-        "place": "Show the CPUs a run would get, core by core, or refuse and say what there is.",
-        "doctor": "Show what would spoil a measurement here, why it matters, and the remedy; changes nothing.",
+        "machine topology": "Show sockets, cores, SMT, NUMA nodes, caches, core types, allowed CPUs and quota.",
+        "machine place": "Show the CPUs a run would get, core by core, or refuse and say what there is.",
+        "machine doctor": "Show what would spoil a measurement here, why it matters, and the remedy; changes nothing.",
         "workloads": "Show what can be measured: paper, layers, parameters, forward GMACs per item, memory, modes, "
         "sizes.",
     },
 }
+# Commands for programs, which help does not list.
+HIDDEN = {"": {"schema": "Print the JSON Schema of what a command prints with --json, or of `export --format json`."}}
 COMMANDS = {
-    name: Command(group, name, summary, f"scaling.cli.{name}:{name}")
-    for group, commands in CORE.items()
+    name: Command(group, name, summary, f"scaling.cli.{name.split()[-1]}:{name.split()[-1]}")
+    for group, commands in (CORE | HIDDEN).items()
     for name, summary in commands.items()
 } | {command.name: command for feature in features() for command in feature.commands}
+GROUPS = {"machine": "Show the machine, the CPUs that a run would get, and what would spoil a measurement."}
 # Rows and points are many, and none is part of a cycle: looking for garbage among them is a tenth of the time.
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class _LazyCommands(Mapping[str, Any]):
-    """The commands by name, each imported when it is looked up."""
+    """The commands by name, or those of a group by their second word, each imported when it is looked up."""
+
+    def __init__(self, group: str = "") -> None:
+        self.group = group
+        words = [name.removeprefix(group).split() for name in COMMANDS if name.startswith(group)]
+        self.names = list(dict.fromkeys(first for first, *_ in words))
 
     def __getitem__(self, name: str) -> Any:
-        command = COMMANDS[name]
+        if name not in self.names:
+            raise KeyError(name)
+        command = COMMANDS.get(f"{self.group}{name}")
+        if command is None:
+            return LazyGroup(
+                name=name,
+                group=f"{name} ",
+                help=GROUPS[name],
+                no_args_is_help=True,
+                rich_markup_mode=None,
+                context_settings=CONTEXT,
+            )
         single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
         # What follows a program's name belongs to the program.
         context = {"allow_interspersed_args": False} if name == "run" else {}
@@ -70,18 +88,19 @@ class _LazyCommands(Mapping[str, Any]):
         return typer.main.get_command(single)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
+        return iter(self.names)
 
     def __len__(self) -> int:
-        return len(COMMANDS)
+        return len(self.names)
 
 
 class LazyGroup(TyperGroup):
     """Lists commands without importing them, in groups."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, group: str = "", **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = _LazyCommands()  # type: ignore[assignment]
+        self.group = group
+        self.commands = _LazyCommands(group)  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands in the order of the groups."""
@@ -89,7 +108,8 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """A program in the place of a command is answered with the line that measures it."""
-        if args and args[0] not in self.commands and not args[0].startswith("-") and shutil.which(args[0]):
+        is_other = args and args[0] not in self.commands and not args[0].startswith("-")
+        if is_other and not self.group and shutil.which(args[0]):
             raise StudyError(
                 f"'{args[0]}' is a program, and no command of scaling; to measure it give: scaling run -- "
                 f"{shlex.join(args)}"
@@ -98,9 +118,10 @@ class LazyGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write every group with the whole summary of its commands."""
-        for group in CORE:
+        own = [one for one in COMMANDS.values() if one.name.startswith(self.group)]
+        for group in dict.fromkeys(one.group for one in own if one.group in CORE):
             with formatter.section(group):
-                formatter.write_dl([(one.name, one.summary) for one in COMMANDS.values() if one.group == group])
+                formatter.write_dl([(one.name, one.summary) for one in own if one.group == group])
 
 
 app = typer.Typer(

@@ -14,6 +14,15 @@ from scaling.study.programs import FromShell, Variables
 from scaling.study.workload import Named, workload
 
 Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
+Where = Annotated[
+    str,
+    typer.Option(
+        "--where",
+        metavar="CONDITIONS",
+        help="Only points whose settings are such as workload=vgg|alexnet,smt=1,cores<=8.",
+    ),
+]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every answer and every note.")]
 Root = Annotated[
     Path,
     typer.Option(

@@ -1,4 +1,4 @@
-"""`scaling place`: the CPUs a run would get, or why not."""
+"""`scaling machine place`: the CPUs a run would get, or why not."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ def place(
 ) -> None:
     """Show the CPUs a run would get, core by core, or refuse and say what there is.
 
-    Example: scaling place --cores 4 --smt 2 --placement scatter
+    Example: scaling machine place --cores 4 --smt 2 --placement scatter
     """
     machine = read_topology(root)
     try:

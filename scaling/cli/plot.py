@@ -18,7 +18,7 @@ from scaling.api.figures import (
     write_figures,
 )
 from scaling.api.results import Results, load
-from scaling.cli.options import Columns, CoresFrom, Source, check_target, parse_columns
+from scaling.cli.options import Columns, CoresFrom, Source, Where, check_target, parse_columns
 from scaling.cli.printing import print_lines, print_note, print_notes
 from scaling.reporting.plots.drawing import NotDrawn
 from scaling.reporting.plots.registry import help_text
@@ -57,6 +57,7 @@ def plot(
     ] = None,
     cores_from: CoresFrom = None,
     columns: Columns = None,
+    where: Where = "",
 ) -> None:
     """Draw figures of a results folder: efficiency, speedup with its curves, step times, sizes and more.
 
@@ -65,16 +66,16 @@ def plot(
 
     Example: scaling plot results/minsky efficiency capacity --target 120 --format svg
     """
-    results = load(source, cores_from=cores_from, columns=parse_columns(columns))
-    where = output or figures_folder(page_path(source))
+    results = load(source, cores_from=cores_from, columns=parse_columns(columns)).where(where)
+    folder = output or figures_folder(page_path(source))
     check_kinds(kinds or ())
     check_target(target)
     chosen = [str(form) for form in dict.fromkeys(formats or Format)]
     machines = results.node_types or {"": results}
     for name, one in machines.items():
         _print_evaluation_notes(one, kinds)
-        _write(draw(one, kinds, target, ceilings), where / name, chosen)
-    _write(draw_node_types(results, kinds, target), where, chosen)
+        _write(draw(one, kinds, target, ceilings), folder / name, chosen)
+    _write(draw_node_types(results, kinds, target), folder, chosen)
 
 
 def _print_evaluation_notes(results: Results, kinds: list[str] | None) -> None:

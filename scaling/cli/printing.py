@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from scaling.errors import StoreError, visible
+from scaling.errors import StoreError, count, visible
 from scaling.reporting.words import SCHEMA, Table, json_text, text_lines
 
-# A table of a thousand points has room for its verdicts, not for a screen of sentences below.
-MOST_REMARKS = 20
+# So many answers stand above a table, and so many notes below, unless all are asked for.
+MOST_ANSWERS, MOST_NOTES = 8, 5
 
 # What stands for our own characters in a character set without them; any other is shown by escape.
 PLAIN = {"µ": "u", "–": "-", "−": "-", "…": "...", "’": "'", "·": "-", "×": "x", "±": "+-", "≤": "<=", "≥": ">="}
@@ -139,8 +139,16 @@ def print_notes(sentences: Iterable[str]) -> None:
         print_note(sentence)
 
 
-def print_remarks(remarks: Sequence[str]) -> None:
-    """The first remarks on stderr, and how many more there are."""
-    print_notes(remarks[:MOST_REMARKS])
-    if len(remarks) > MOST_REMARKS:
-        print_note(f"and {len(remarks) - MOST_REMARKS} more remarks; `scaling show --json` has them all")
+def print_most_important(sentences: Sequence[str], verbose: bool, most: int = MOST_NOTES) -> None:
+    """The first sentences on stderr, or all, and how many more there are."""
+    shown = sentences if verbose else sentences[:most]
+    print_notes(shown)
+    if len(shown) < len(sentences):
+        print_note(f"{count(len(sentences) - len(shown), 'more note')} with -v")
+
+
+def print_answers(sentences: Sequence[str], verbose: bool) -> None:
+    """The first answers on stdout, or all, and a line that ends them."""
+    shown = sentences if verbose else sentences[:MOST_ANSWERS]
+    more = len(sentences) - len(shown)
+    print_lines(*shown, *([f"{count(more, 'more answer')} with -v"] if more else []), "")

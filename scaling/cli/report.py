@@ -7,7 +7,7 @@ import typer
 
 from scaling.api.figures import figures_folder, page_path, write_reports
 from scaling.api.results import load
-from scaling.cli.options import Ceilings, Columns, CoresFrom, Full, Source, check_target, parse_columns
+from scaling.cli.options import Ceilings, Columns, CoresFrom, Full, Source, Where, check_target, parse_columns
 from scaling.cli.printing import print_lines
 from scaling.errors import FitError
 
@@ -30,6 +30,7 @@ def report(
     full: Full = False,
     cores_from: CoresFrom = None,
     columns: Columns = None,
+    where: Where = "",
 ) -> None:
     """Write one page with the answers, a planner, the figures, every point and the machine; it opens offline.
 
@@ -39,12 +40,14 @@ def report(
     Example: scaling report results/quick
     """
     check_target(target)
-    results = load(source, full=full, cores_from=cores_from, columns=parse_columns(columns))
+    results = load(source, full=full, cores_from=cores_from, columns=parse_columns(columns)).where(where)
     if target is not None and not results.has_node_types:
         raise FitError(
             f"--target is what node types are compared at, and {source} is of one machine; ask the planner of its page"
         )
     if ceilings is not None and results.has_node_types:
         raise FitError(f"--ceilings are of one machine, and {source} has several node types; give the folder of one")
-    where = figures_folder(output or page_path(source)) if figures else None
-    print_lines(*write_reports(results, output, target, where, print_lines, ceilings))
+    if where and output is None:
+        raise FitError("--where makes a page of some of the points; give it a name with -o FILE.html")
+    folder = figures_folder(output or page_path(source)) if figures else None
+    print_lines(*write_reports(results, output, target, folder, print_lines, ceilings))

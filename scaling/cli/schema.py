@@ -11,13 +11,16 @@ from scaling.study.keys import did_you_mean
 
 
 def schema(
-    command: Annotated[str | None, typer.Argument(metavar="[COMMAND]", help="One of those listed without it.")] = None,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMMAND]", help="One of those listed without it.")
+    ] = None,
 ) -> None:
     """Print the JSON Schema of what a command prints with --json, or of `export --format json`.
 
     Example: scaling schema compare
     """
-    if command is None:
+    command = " ".join(words or ())
+    if not command:
         print_lines(*outputs())
         return
     if command not in outputs():

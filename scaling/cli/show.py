@@ -2,17 +2,29 @@
 
 import sys
 from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scaling.analysis.backends import compare_backends
+from scaling.analysis.rules import Verdict
 from scaling.api.results import Results, load
 from scaling.api.sources import Source as OneSource
-from scaling.cli.options import Columns, CoresFrom, Json, Source, parse_columns
-from scaling.cli.printing import MOST_REMARKS, print_json, print_lines, print_notes, print_remarks, print_table
+from scaling.cli.options import Columns, CoresFrom, Json, Source, Verbose, Where, parse_columns
+from scaling.cli.printing import (
+    MOST_NOTES,
+    print_answers,
+    print_json,
+    print_lines,
+    print_most_important,
+    print_notes,
+    print_table,
+)
 from scaling.errors import FitError, grouped
-from scaling.features import Beside, features, node_types_at, resolve
+from scaling.features import Beside, Standings, features, node_types_at, resolve
+from scaling.reporting.answers import study_answer_facts, study_answers
 from scaling.reporting.fits import fit_sentence
 from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence, not_decomposed_sentence
 from scaling.reporting.points import (
@@ -24,6 +36,10 @@ from scaling.reporting.points import (
     sparklines_table,
 )
 from scaling.reporting.sections import sections_facts, sections_notes, sections_table
+from scaling.results.evaluation import Evaluation
+
+# Of a folder with more series than this, the curves of the first are fitted.
+MOST_SERIES = 20
 
 Why = Annotated[bool, typer.Option("--why", help="What efficiency is lost to at every point, and its peak memory.")]
 
@@ -41,13 +57,15 @@ def show(
     sections: Sections = False,
     cores_from: CoresFrom = None,
     columns: Columns = None,
+    where: Where = "",
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Show every point: step time, speedup and efficiency against one core, with intervals and verdicts.
+    """Show the answer, then every point: step time, speedup and efficiency, with intervals and verdicts.
 
-    Below, per series, what efficiency is lost to; --why has it for every point, with peak memory. --quantiles has the
-    median, p95 and p99 of all steps, and how far they scatter. --sections has where the wall time of whole processes
-    goes. Of several node types, one after another, with what was measured on more than one machine.
+    Notes below say what speaks against points; with -v also the law of every series and what efficiency is lost to,
+    which --why has for every point. --quantiles has the median, p95 and p99 of all steps, and how far they scatter.
+    --sections has where the wall time of whole processes goes.
 
     Example: scaling show results/quick
     """
@@ -59,25 +77,54 @@ def show(
     asked = [view for view, given in zip(views, (why, quantiles, sections), strict=True) if given]
     if len(asked) > 1:
         raise FitError(f"{' and '.join(asked)} are tables of their own; give one of them at a time")
-    results = load(source, cores_from=cores_from, columns=parse_columns(columns))
-    if as_json:
-        print_json(_sections_facts(results) if sections else _facts(results))
+    standings = _standings(source)
+    if standings and not standings.has_rows:
+        _print_standings(standings, as_json)
         return
-    print_points(results, views[asked[0]] if asked else _print_source)
+    results = load(source, cores_from=cores_from, columns=parse_columns(columns)).where(where)
+    if as_json:
+        print_json(
+            _sections_facts(results) if sections else {**(standings.facts if standings else {}), **_facts(results)}
+        )
+        return
+    if standings and (verbose or not standings.is_complete):
+        _print_standings(standings, as_json)
+    print_points(results, verbose, views[asked[0]] if asked else None)
 
 
-def print_points(results: Results, print_source: Callable[[OneSource], None] | None = None) -> None:
-    """Print a table of points, or what else is to be printed of a source; of several node types one for each."""
+def print_points(
+    results: Results, verbose: bool = False, print_source: Callable[[OneSource], None] | None = None
+) -> None:
+    """Print answers and points, or what else is to be printed of a source; of several node types one after another."""
     for source in results.sources:
         if source.node_type:
             models = " and ".join(sorted(set(source.machines.values())))
             print_lines(f"{source.node_type}, {models}, on {', '.join(sorted(source.machines))}:")
-        (print_source or _print_source)(source)
+        if print_source is None:
+            _print_source(source, verbose)
+        else:
+            print_source(source)
         if beside := _beside(results, source):
             if beside.sentences:
                 print_lines("", *beside.sentences)
                 print_table(beside.table)
             print_lines("")
+
+
+def _standings(path: Path) -> Standings | None:
+    """How far a sweep on node types has come; None where the results are of one machine."""
+    several = node_types_at(path)
+    return None if several is None else resolve(several.standings)(path)
+
+
+def _print_standings(standings: Standings, as_json: bool) -> None:
+    if as_json:
+        print_json({**standings.facts, "node_types": []})
+        return
+    for table in standings.tables:
+        print_table(table)
+        print_lines("")
+    print_notes(standings.sentences)
 
 
 def _beside(results: Results, source: OneSource) -> Beside | None:
@@ -86,10 +133,11 @@ def _beside(results: Results, source: OneSource) -> Beside | None:
     return None if several is None else resolve(several.beside_points)(source)
 
 
-def _print_source(source: OneSource) -> None:
-    """A table on stdout, and on stderr a sentence for whatever speaks against a point."""
-    points = source.points
-    if sys.stdout.isatty():
+def _print_source(source: OneSource, verbose: bool) -> None:
+    """Answers and a table on stdout, and on stderr notes, those that change what the answer is worth first."""
+    result, points = source.glance(MOST_SERIES), source.points
+    print_answers([answer.sentence for answer in study_answers(result)], verbose)
+    if verbose and sys.stdout.isatty():
         print_table(sparklines_table(points))
         print_lines("")
     print_table(points_table(points))
@@ -97,24 +145,18 @@ def _print_source(source: OneSource) -> None:
     if backends:
         print_lines("", "step time side by side, and how many times that of the fastest:")
         print_table(backends_table(backends))
-    fits, complaints = source.first_fits(MOST_REMARKS)
-    paragraphs = [[*map(fit_sentence, fits)], _few(loss_sentences(points))]
-    summaries = [point.summary for point in points]
-    paragraphs += [_few(resolve(function)(summaries)) for feature in features() for function in feature.sentences]
-    for sentences in filter(None, paragraphs):
-        print_lines("", *sentences)
-    if any(paragraphs):
-        print_lines("")
-    print_notes(source.notes)
-    remarks = [*grouped(complaints), *point_remarks(points)]
-    print_remarks([f"{source.node_type}: {remark}" if source.node_type else remark for remark in remarks])
+    worst = [verdict for verdict in Verdict if verdict is not Verdict.OK]
+    notes = [*source.notes, *point_remarks(points, worst), *grouped(result.complaints), *_explanations(result)]
+    cautions = point_remarks(points, [Verdict.OK])
+    named = [f"{source.node_type}: {note}" if source.node_type else note for note in (*notes, *cautions)]
+    print_most_important(named, verbose, min(MOST_NOTES, len(notes)))
 
 
-def _few(sentences: list[str]) -> list[str]:
-    """The first sentences, and how many more there are."""
-    more = len(sentences) - MOST_REMARKS
-    rest = [f"and {more} more series; `scaling show --why` has every point"] if more > 0 else []
-    return [*sentences[:MOST_REMARKS], *rest]
+def _explanations(result: Evaluation) -> list[str]:
+    """What efficiency is lost to, what features say, and the law of every series."""
+    summaries = [point.summary for point in result.points]
+    of_features = (resolve(function)(summaries) for feature in features() for function in feature.sentences)
+    return [*loss_sentences(result.points), *chain.from_iterable(of_features), *map(fit_sentence, result.fits)]
 
 
 def _print_losses(source: OneSource) -> None:
@@ -155,4 +197,8 @@ def _facts(results: Results) -> dict[str, object]:
 
 
 def _points(source: OneSource) -> dict[str, object]:
-    return {"points": [point_facts(point) for point in source.points]}
+    answers = study_answers(source.glance(MOST_SERIES))
+    return {
+        "answers": [study_answer_facts(answer) for answer in answers],
+        "points": [point_facts(point) for point in source.points],
+    }

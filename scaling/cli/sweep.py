@@ -1,8 +1,8 @@
 """`scaling sweep`: carry out a study, or go on with one."""
 
 import shlex
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -10,16 +10,19 @@ import typer
 
 from scaling.analysis.rules import Verdict
 from scaling.api.measuring import Job, carry_out_job, prepare, redo_of, run_on_cluster
-from scaling.api.results import Results
-from scaling.cli.options import Again, Full, NoWait, RetryFailed
-from scaling.cli.printing import print_lines, print_note, print_notes
+from scaling.api.results import Results, load
+from scaling.cli.options import Again, Full, NoWait, RetryFailed, Verbose
+from scaling.cli.printing import print_lines, print_most_important, print_note, print_notes
 from scaling.cli.progress import Progress
 from scaling.cli.show import print_points
-from scaling.errors import StudyError
+from scaling.errors import Interrupted, ScalingError, StudyError
 from scaling.machine.cpulist import format_list
 from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count, long_duration, point_words
 from scaling.study.planning import estimated_seconds
+
+# Of what a study leaves out so many notes are printed before it begins.
+MOST_PLANNING_NOTES = 3
 
 
 def sweep(
@@ -51,6 +54,7 @@ def sweep(
     ] = None,
     full: Full = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Run a study; the same command again goes on where it stopped.
 
@@ -61,30 +65,57 @@ def sweep(
         if dry_run:
             raise StudyError("--cluster does not go with --dry-run: only the nodes know what a study means")
         results, incomplete = run_on_cluster(study, output, cluster, settings or [], redo, Progress(), full, budget)
-        finish(results, no_report, incomplete)
+        finish(results, no_report, verbose, incomplete)
         return
     job = prepare(study, output, settings or [], budget, full)
-    print_notes(job.notes)
+    print_job_notes(job, verbose)
     if dry_run:
         print_plan(job)
         return
-    results = carry_out_job(job, redo, not no_wait, Progress())
-    finish(results, no_report, [])
-    print_notes(_next_steps(results, _more_launches(study, output, settings or [], job)))
+    with answer_when_interrupted(job.folder, verbose):
+        results = carry_out_job(job, redo, not no_wait, Progress())
+    finish(results, no_report, verbose, more_launches=_more_launches(study, output, settings or [], job))
     if not any(point.summary.step for point in results.sources[0].points):
         raise typer.Exit(1)
 
 
-def finish(results: Results, no_report: bool, incomplete: list[str]) -> None:
-    """Print the points, and say where results and page are; the status is 1 where a node type is not complete."""
-    print_points(results)
+def print_job_notes(job: Job, verbose: bool) -> None:
+    """What a job leaves out; with -v also what few act on."""
+    print_most_important([*job.notes, *(job.details if verbose else ())], verbose, MOST_PLANNING_NOTES)
+
+
+@contextmanager
+def answer_when_interrupted(folder: Path, verbose: bool) -> Iterator[None]:
+    """Print the answer and the points that the rows so far give where measuring is interrupted."""
+    try:
+        yield
+    except Interrupted:
+        with suppress(ScalingError):
+            print_points(load(folder), verbose)
+        raise
+
+
+def finish(
+    results: Results, no_report: bool, verbose: bool, incomplete: Sequence[str] = (), more_launches: str | None = None
+) -> None:
+    """Print answers and points, what to do next, and where the page is once it is made.
+
+    The status is 1 where a node type is not complete.
+    """
+    print_points(results, verbose)
     if incomplete:
         print_note(f"not complete: {', '.join(incomplete)}; give the same command again to go on")
-    print_note(f"results are in {results.path}")
-    if not no_report and results.sources:
-        print_note(report_note(results))
+    if more_launches is not None:
+        print_notes(_next_steps(results, more_launches))
+    print_results(results, no_report)
     if incomplete:
         raise typer.Exit(1)
+
+
+def print_results(results: Results, no_report: bool) -> None:
+    """Where results are, and the page, which is made first."""
+    page = "" if no_report or not results.sources else f"; {report_note(results)}"
+    print_note(f"results are in {results.path}{page}")
 
 
 def _more_launches(study: str, output: Path | None, settings: Sequence[str], job: Job) -> str:
@@ -95,17 +126,11 @@ def _more_launches(study: str, output: Path | None, settings: Sequence[str], job
 
 
 def _next_steps(results: Results, more_launches: str) -> list[str]:
-    """What to type next: more launches where points are not known well enough, and what the others answer."""
+    """The command that makes more launches, where points are not known well enough."""
     points = results.sources[0].points
     unsettled = [point.verdict for point in points if point.verdict in (Verdict.IMPRECISE, Verdict.DISTURBED)]
-    unlimited = (point for point in points if point.valid and point.summary.point.in_series)
-    usable = Counter(point.summary.point.baseline for point in unlimited)
-    several = max(usable.values(), default=0) > 1
-    answers = {"fit": "the curve of each series", "capacity": "how many cores to give"} if several else {}
-    folder = shlex.quote(str(results.path))
-    commands = [f"`scaling {command} {folder}` for {what}" for command, what in answers.items()]
     more = f"{verdict_counts(unsettled)}; for more launches, best when less goes on: `{more_launches}`"
-    return [*([more] if unsettled else []), *([f"next: {', '.join(commands)}"] if commands else [])]
+    return [more] if unsettled else []
 
 
 def report_note(results: Results) -> str:

@@ -1,4 +1,4 @@
-"""`scaling topology`: what this machine, or a recorded one, is."""
+"""`scaling machine topology`: what this machine, or a recorded one, is."""
 
 from scaling.cli.options import Json, Root
 from scaling.cli.printing import print_json, print_table
@@ -7,9 +7,9 @@ from scaling.reporting.machine import machine_table
 
 
 def topology(root: Root = HERE, as_json: Json = False) -> None:
-    """Show the machine: sockets, cores, SMT, NUMA nodes, caches, core types, allowed CPUs, quota.
+    """Show sockets, cores, SMT, NUMA nodes, caches, core types, allowed CPUs and quota.
 
-    Example: scaling topology --json
+    Example: scaling machine topology --json
     """
     machine = read_topology(root)
     if as_json:

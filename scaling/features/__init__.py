@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-NAMES = ("profiling", "energy", "packs", "tuning", "devices", "cluster")
+NAMES = ("profiling", "energy", "packs", "tuning", "devices", "cluster", "services")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,25 @@ class FigureKind:
     per_series: bool = True
 
 
+class ObjectiveQuestion(NamedTuple):
+    """What a question of `capacity` that is none of sizes is about: points, their rooflines, the targets that were
+    given by name, and how many threads a core of the machine has."""
+
+    summaries: Sequence[Any]
+    rooflines: Mapping[Any, Any]
+    targets: Mapping[str, float | None]
+    quantile: float | None = None
+    core_threads: int = 1
+
+
 class ObjectiveAnswer(NamedTuple):
-    """What a question of `capacity` that is none of sizes comes to: sentences, tables, and the same as JSON."""
+    """What such a question comes to: sentences, tables, the same as JSON, and sizes to deploy."""
 
     sentences: Sequence[str]
     tables: Sequence[Any]
     facts: Mapping[str, object]
     is_answer: bool
+    deployments: Sequence[Any] = ()
 
 
 class Member(NamedTuple):
@@ -71,15 +83,26 @@ class Beside(NamedTuple):
     facts: Mapping[str, object]
 
 
+class Standings(NamedTuple):
+    """How far a sweep on several node types has come: sentences, tables, and the same as JSON."""
+
+    sentences: Sequence[str]
+    tables: Sequence[Any]
+    facts: Mapping[str, object]
+    has_rows: bool
+    is_complete: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTypes:
     """A folder that has a results folder for each of several node types: the file that marks it, and by function:
 
-    the members that have rows; what `show` says beside the points of one; what `capacity` says beside the answers; the
-    figures with node types as series; and the pages.
+    how far its sweep has come; the members that have rows; what `show` says beside the points of one; what `capacity`
+    says beside the answers; the figures with node types as series; and the pages.
     """
 
     marker: str
+    standings: str
     members: str
     beside_points: str
     beside_answers: str
@@ -92,11 +115,14 @@ class Feature:
     """What a feature adds to the core.
 
     By the names of functions: `subjects` makes what its figures need; `quantities` gives quantities of a point;
-    `sentences` what `show` says of summaries; `sections` a section of the page of an evaluation, or None; `objectives`
+    `sentences` what `show` says of summaries; `answers` the answers to its question for the evaluation of a folder that
+    asks it, none for any other; `sections` a section of the page of an evaluation, or None; `objectives`
     answers a question of `capacity` that is none of sizes; `schemas` the keys and types of what its commands print with
-    --json, by command, and of what core commands print besides; `library` the names that `scaling` has of it; `files`
-    read what it has in a results folder, by the name of the file; `engines` make the runs of a study elsewhere, by the
-    word that names them (`sweep --cluster`).
+    --json, by command, and of what core commands print besides, by command and a word that tells outputs apart;
+    `library` the names that `scaling` has of it; `files` read what it has in a results folder, by the name of the file;
+    `programs` are types of programs, by their table in a study; `doubts` gives what speaks against a run by the figures
+    that its workload reports; `engines` make the runs of a study elsewhere, by the word that names them
+    (`sweep --cluster`).
     """
 
     commands: tuple[Command, ...] = ()
@@ -104,8 +130,11 @@ class Feature:
     subjects: Mapping[Needs, str] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
     objectives: Mapping[str, str] = field(default_factory=dict)
+    programs: Mapping[str, str] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
     schemas: Mapping[str, str] = field(default_factory=dict)
     library: Mapping[str, str] = field(default_factory=dict)
     engines: Mapping[str, str] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from scaling.errors import MachineError
+from scaling.errors import MachineError, to_install
 
 T = TypeVar("T")
 
@@ -116,8 +116,8 @@ def find_gpu(environment: Mapping[str, str] = os.environ) -> Gpu:
         import pynvml
     except ModuleNotFoundError:
         raise MachineError(
-            "the GPU cannot be asked for its power without nvidia-ml-py, which is not installed; give: pip install "
-            "'cpu-scaling[energy]'"
+            "the GPU cannot be asked for its power without nvidia-ml-py, which is not installed; "
+            f"{to_install('energy')}"
         ) from None
     try:
         pynvml.nvmlInit()

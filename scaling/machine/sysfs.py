@@ -140,12 +140,12 @@ def _parse(path: Path, parse: Callable[[Raw], Parsed], raw: Raw) -> Parsed:
         raise MachineError(f"{path} cannot be understood: {error}; the recording is damaged") from error
 
 
-def read_machine(topology: Topology) -> Machine:
-    """This machine."""
+def read_machine(topology: Topology, name: str | None = None) -> Machine:
+    """This machine, under a name or its host's."""
     host = platform.uname()
     facts = {name: topology.facts()[name] for name in LASTING_FACTS}
     return Machine(
-        host=host.node,
+        host=name or host.node,
         cpu_model=topology.cpu_model,
         arch=host.machine,
         kernel=host.release,

@@ -1,109 +1,129 @@
-"""The answer in a sentence: how many cores to give, what that brings, and what it is worth."""
+"""The answer to a study's own question in one line: what to give each series, or why there is no answer yet.
+
+A feature answers for folders that ask its question (divisions among replicas, settings, caps, devices); for all others
+the question is how many cores to give.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from scaling.analysis.rules import Doubt, Effect, Verdict
+from scaling.analysis.answers import AnswerCode, SizeAnswer, size_answers
+from scaling.analysis.rules import Verdict
+from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
-from scaling.errors import count
+from scaling.features import features, resolve
+from scaling.machine.cpulist import format_list
+from scaling.reporting.capacity import basis_words
+from scaling.reporting.points import names_among
 from scaling.reporting.verdicts import VERDICT_WORDS, doubt_words
-from scaling.reporting.words import figure, interval_alone
-from scaling.study.planning import Point
+from scaling.reporting.words import cores_words, count, estimate_facts, figure, interval_alone
+from scaling.results.evaluation import Evaluation
 
-# A further core that brings less than this is worth none: what was measured cannot tell it from nothing.
-LEAST_GAIN = 1.05
+REMEDIES = {
+    Verdict.DISTURBED: "measure when less goes on, or make more launches",
+    Verdict.NOT_VALID: "see `scaling show -v` for what to put right",
+}
+MORE_LAUNCHES = "make at least five launches"
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesAnswer:
-    """How many cores to give a series, in a sentence; not `known` where that says why there is no answer yet."""
+class StudyAnswer:
+    """The answer to the question of a study for one subject: a sentence, and a code that scripts match.
 
+    `size` has its numbers where the question is how many cores to give.
+    """
+
+    question: str
+    subject: str
+    code: str
     sentence: str
-    known: bool = True
+    is_answer: bool
+    size: SizeAnswer | None = None
 
 
-def answers(points: Iterable[ScalingPoint]) -> list[SeriesAnswer]:
-    """An answer for every series; points under a CPU quota and packs are in none."""
-    by_series: dict[Point, list[ScalingPoint]] = {}
-    for point in points:
-        if point.summary.point.in_series:
-            by_series.setdefault(point.summary.point.baseline, []).append(point)
-    return [_answer(baseline.subject, series) for baseline, series in by_series.items()]
+def study_answers(result: Evaluation) -> list[StudyAnswer]:
+    """The answers to a study's own question, one per subject."""
+    for feature in features():
+        for function in feature.answers:
+            if found := resolve(function)(result):
+                return list(found)
+    return cores_answers(result.points, result.limits)
 
 
-def _answer(subject: str, series: Sequence[ScalingPoint]) -> SeriesAnswer:
-    if not any(point.summary.step for point in series):
-        reasons = [reason for point in series for reason in point.summary.failures]
-        why = reasons[0] if reasons else "no run was made"
-        return SeriesAnswer(f"{subject}: nothing was measured: {why}", known=False)
-    if len({point.summary.point.cores for point in series}) == 1:
-        return SeriesAnswer(f"{subject}: measured on {_cores(series[0])} alone, which says nothing of how it scales")
-    known = [point for point in series if point.speedup is not None and not point.unknown and _is_sound(point)]
-    wider = [point for point in known if point.summary.point.cores > 1]
-    best = max(known, key=_benefit, default=None)
-    one_core = best is not None and best.summary.point.cores == 1
-    if best is None or not wider or (one_core and any(point.at_least is not None for point in wider)):
-        return _no_answer(subject, series)
-    largest = max(wider, key=lambda point: point.summary.point.cores)
-    if not _is_known(largest if one_core else best):
-        return _no_answer(subject, [largest if one_core else best])
-    if one_core:
-        sentence = f"{subject}: give it one core: {_cores(largest)} are {_gain(largest)}{_because([largest])}"
-        return SeriesAnswer(sentence)
-    end = "" if best is not largest or largest.summary.point.cores < _most(series) else ", the most that were measured"
-    return SeriesAnswer(f"{subject}: give it {_cores(best)}{end}: {_gain(best)}{_because([best])}")
+def cores_answers(points: Iterable[ScalingPoint], limits: Iterable[ScalingLimits]) -> list[StudyAnswer]:
+    """How many cores to give each series; one answer for all where each was measured on one core count."""
+    sizes = size_answers(points, limits)
+    if len(sizes) > 1 and all(one.code is AnswerCode.ONE_CORE_COUNT for one in sizes):
+        sentence = f"no answer: {len(sizes)} series were measured on one core count each; measure other core counts too"
+        return [StudyAnswer("cores", "", AnswerCode.ONE_CORE_COUNT, sentence, is_answer=True)]
+    names = names_among([one.settings for one in sizes])
+    labels = [one.label or names[one.settings] for one in sizes]
+    return [
+        StudyAnswer("cores", label, one.code, size_sentence(one, label), one.is_answer, one)
+        for one, label in zip(sizes, labels, strict=True)
+    ]
 
 
-def _no_answer(subject: str, points: Sequence[ScalingPoint]) -> SeriesAnswer:
-    disturbed = any(point.verdict is Verdict.DISTURBED for point in points)
-    remedy = "measure when less goes on, or make more launches" if disturbed else "make at least five launches"
-    return SeriesAnswer(f"{subject}: no answer yet{_because(points)}; {remedy}", known=False)
+def study_answer_facts(answer: StudyAnswer) -> dict[str, object]:
+    """An answer for JSON, unrounded."""
+    size = answer.size
+    return {
+        "question": answer.question,
+        "subject": answer.subject,
+        "code": answer.code,
+        "sentence": answer.sentence,
+        "is_answer": answer.is_answer,
+        "cores": size.cores if size else None,
+        "threads": size.threads if size and size.cores else None,
+        "speedup": estimate_facts(size.speedup if size else None),
+        "efficiency": estimate_facts(size.efficiency if size else None),
+        "by_curve": size.by_curve if size else None,
+    }
 
 
-def _is_known(point: ScalingPoint) -> bool:
-    """Whether a speedup has an interval, or is a bound from below: from above it recommends nothing."""
-    return point.at_least is not None or bool(point.speedup and point.speedup.is_answer and point.at_most is None)
+def size_sentence(answer: SizeAnswer, name: str | None = None) -> str:
+    """'give zstd 8 cores: 5.1 times one core (3.7 to 6.9), 64 % efficient', or why there is no answer."""
+    name = name or answer.label or answer.settings.subject
+    match answer.code:
+        case AnswerCode.NOTHING_MEASURED:
+            return f"no answer yet for {name}: nothing was measured: {answer.failure or 'no run was made'}"
+        case AnswerCode.ONE_CORE_COUNT:
+            cores = count(answer.compared or 0, "core")
+            return f"no answer for {name}: it was measured on {cores} alone; measure other core counts too"
+        case AnswerCode.NO_ANSWER:
+            return f"no answer yet for {name}: {_obstacle(answer)}; {REMEDIES.get(answer.verdict, MORE_LAUNCHES)}"
+    few = ", from one launch of each" if answer.single_launches else ""
+    return f"give {name} {_size_words(answer)}: {', '.join(filter(None, _gain(answer)))}{few}{_left_out(answer)}"
 
 
-def _is_sound(point: ScalingPoint) -> bool:
-    return point.verdict is not Verdict.NOT_VALID
+def _size_words(answer: SizeAnswer) -> str:
+    most = ", the most measured" if answer.is_most and answer.cores != 1 and not answer.left_out else ""
+    return f"{cores_words(answer.cores or 1, answer.threads)}{most}"
 
 
-def _benefit(point: ScalingPoint) -> float:
-    """Speedup times efficiency, which is largest at the knee; that of one core is 1."""
-    assert point.speedup
-    cores = point.summary.point.cores
-    return point.speedup.value**2 / cores if cores == 1 or point.speedup.value >= LEAST_GAIN else 0.0
+def _gain(answer: SizeAnswer) -> Sequence[str]:
+    """What the size brings: '5.1 times one core (3.7 to 6.9)', its efficiency, and what that rests on."""
+    assert answer.speedup
+    assert answer.efficiency
+    lead = f"{count(answer.compared or 0, 'core')} are " if answer.cores == 1 else ""
+    bound = "at least " if answer.at_least else ""
+    interval = "" if answer.at_least else interval_alone(answer.speedup, figure, joint=" to ")
+    times = f"{lead}{bound}{figure(answer.speedup.value)} times one core{f' ({interval})' if interval else ''}"
+    basis = basis_words(answer.basis) or ("by its curve" if answer.by_curve else "")
+    return times, f"{100 * answer.efficiency.value:.0f} % efficient", basis
 
 
-def _most(series: Sequence[ScalingPoint]) -> int:
-    return max(point.summary.point.cores for point in series)
-
-
-def _cores(point: ScalingPoint) -> str:
-    return count(point.summary.point.cores, "core")
-
-
-def _gain(point: ScalingPoint) -> str:
-    """'1.8 times one core (1.7 to 1.9), 90 % efficient'."""
-    assert point.speedup
-    speedup = point.speedup.value
-    bound = "at least " if point.at_least is not None else ""
-    interval = interval_alone(point.speedup, figure, joint=" to ")
-    ends = f" ({interval})" if interval and not bound else ""
-    return f"{bound}{figure(speedup)} times one core{ends}, {100 * speedup / point.summary.point.cores:.0f} % efficient"
-
-
-def _because(points: Sequence[ScalingPoint]) -> str:
-    """What makes a figure less than sure, where anything does: its verdict, and what speaks most against it."""
-    worst = max(points, key=lambda point: list(Verdict).index(point.verdict))
-    if worst.verdict is Verdict.OK:
+def _left_out(answer: SizeAnswer) -> str:
+    """Which larger counts say nothing."""
+    if not answer.left_out:
         return ""
-    reasons = [doubt for doubt in worst.all_doubts if doubt.rule.effect is not Effect.CAUTION]
-    why = f" because {doubt_words(max(reasons, key=_weight))}" if reasons else ""
-    return f"; {VERDICT_WORDS[worst.verdict]}{why}"
+    points = "the point on" if len(answer.left_out) == 1 else "points on"
+    return f"; {points} {format_list(answer.left_out)} cores cannot be used (disturbed or not valid)"
 
 
-def _weight(doubt: Doubt) -> int:
-    """What happened says more than what came of it."""
-    return {Effect.NOT_VALID: 3, Effect.DISTURBED: 2, Effect.IMPRECISE: 1}.get(doubt.rule.effect, 0)
+def _obstacle(answer: SizeAnswer) -> str:
+    """What stands in the way of an answer."""
+    why = f" because {doubt_words(answer.doubt)}" if answer.doubt else ""
+    if answer.verdict is Verdict.OK:
+        return "its speedup is known to more than a factor of 3 only"
+    return f"its points are {VERDICT_WORDS[answer.verdict]}{why}"

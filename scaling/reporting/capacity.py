@@ -69,7 +69,8 @@ def _replicas_words(answer: Answer) -> str:
     least = "cheapest" if allocation else "together"
     size = f"{count(replicas.replicas, 'replica')} of {cores_words(replicas.cores, replicas.threads)}"
     sure = f"{figure(replicas.hourly_cost)} an hour, {sureness(replicas.assurance)} sure"
-    return f"; {least}: {size} ({sure}), {crowding_words(replicas)}"
+    machines = "" if replicas.machines is None else f" on {count(replicas.machines, 'machine')} like this"
+    return f"; {least}: {size}{machines} ({sure}), {crowding_words(replicas)}"
 
 
 def device_sentences(answers: Iterable[Answer]) -> list[str]:
@@ -233,7 +234,7 @@ def _speedup_words(cpus: int, cores: int, efficiency: Estimate) -> str:
     if cpus == 1:
         return "the baseline"
     spread = "" if efficiency.half_width is None else f" (± {percent(efficiency.half_width)})"
-    return f"{figure(cores * efficiency.value)} times one core{spread}"
+    return f"by the curve {figure(cores * efficiency.value)} times one core{spread}"
 
 
 def _measured_beside(turns: Sequence[HostTurns], cores: int) -> str:
@@ -317,7 +318,7 @@ def answers_table(answers: Sequence[Answer]) -> Table:
     threads = any(answer.allocation and answer.allocation.threads > 1 for answer in answers)
     size = ">cores × threads" if threads else ">cores"
     figures = (size, ">assurance", ">per s", ">efficiency", ">CPU-hours per million", ">cost per million", "")
-    table = Table(("series", "", *figures), rows)
+    table = Table(("curve of", "", *figures), rows)
     priced = any(answer.question.goal in (Goal.HOURLY_BUDGET, Goal.CHEAPEST) for answer in answers)
     return table if priced else Table(table.headers[:7] + table.headers[8:], [row[:7] + row[8:] for row in rows])
 
@@ -344,17 +345,6 @@ def size_words(allocation: Allocation) -> str:
     return short_size(allocation.cores, allocation.threads)
 
 
-def limits_sentence(limits: ScalingLimits) -> str:
-    """Where more cores stop paying."""
-    name = limits.fit.series.sizing_label
-    each = f" × {limits.threads} threads" if limits.threads > 1 else ""
-    if isinf(limits.knee.value):
-        most = figure(limits.extrapolation_limit)
-        return f"{name}: speedup times efficiency still grows at {most} cores{each}"
-    knee = with_interval(limits.knee, figure, beyond=f"beyond {figure(limits.extrapolation_limit)}")
-    return f"{name}: speedup times efficiency is largest at {knee} cores{each}"
-
-
 def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
     """The landmarks of every series."""
     rows = [
@@ -367,7 +357,8 @@ def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
         for limits in series_limits
     ]
     return Table(
-        ("series", ">give, cores", ">knee, cores", ">speedup limit", ">limit per s", ">peak, cores", "described"), rows
+        ("curve of", ">give, cores", ">knee, cores", ">speedup limit", ">limit per s", ">peak, cores", "described"),
+        rows,
     )
 
 

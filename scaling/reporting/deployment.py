@@ -104,7 +104,7 @@ def systemd_lines(deployment: Deployment) -> list[str]:
         f"CPUQuota={deployment.cpus * 100}%",
         *([f"MemoryHigh={memory}M", f"MemoryMax={deployment.limit_mib}M"] if memory is not None else []),
         *(f"Environment={name}={deployment.used_threads}" for name in THREAD_VARIABLES),
-        f"# AllowedCPUs= takes the CPUs of `scaling place --cores {deployment.cores}{_smt_option(deployment)}`",
+        f"# AllowedCPUs= takes the CPUs of `scaling machine place --cores {deployment.cores}{_smt_option(deployment)}`",
     ]
 
 

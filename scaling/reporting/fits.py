@@ -1,7 +1,9 @@
 """Curves as sentences, tables and JSON facts: the answer first, then the figures, then the cautions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isinf
+
+from rich.cells import cell_len
 
 from scaling.analysis.curves.fit import (
     Caution,
@@ -13,9 +15,8 @@ from scaling.analysis.curves.fit import (
     OneLaunchPerCount,
     SeriesFit,
 )
-from scaling.analysis.curves.laws import Law
 from scaling.analysis.estimates import Estimate
-from scaling.reporting.words import Table, count, estimate_facts, figure, percent, small, with_interval
+from scaling.reporting.words import Table, count, estimate_facts, figure, percent, small, text_lines, with_interval
 
 DESCRIPTION_WORDS = {
     Description.EXACTLY: "exactly",
@@ -91,30 +92,44 @@ def caution_sentence(caution: Caution) -> str:
             return "with one launch per count nothing is known of their noise; intervals rest on 0.8 to 12 %"
 
 
-def fits_table(fits: Sequence[SeriesFit]) -> Table:
-    """Every series with the figures of its curve."""
+def fits_table(fits: Sequence[SeriesFit], width: int | None = None) -> Table:
+    """Every series with the figures of its curve, a line each; within a width, as many intervals as there is room."""
+    for bare in range(5):
+        table = _fits_table(fits, bare)
+        if width is None or max(map(cell_len, text_lines(table))) <= width:
+            break
+    return table
+
+
+def _fits_table(fits: Sequence[SeriesFit], bare: int) -> Table:
+    """The same without the intervals of the rate, the limit and the serial fraction, so many of these; then without
+    the rate."""
+    rate, limit, serial = (_value if bare > kept else with_interval for kept in range(3))
     rows = [
         (
             fit.series.label,
             *(figure(fit.most_cores), with_interval(fit.speedup(fit.most_cores), figure)),
-            with_interval(fit.rate_at_1, figure),
-            fit.law.value,
-            with_interval(fit.serial_fraction, percent),
-            with_interval(fit.coherency, small),
-            DESCRIPTION_WORDS[fit.description],
-            "" if fit.described_within is None else percent(fit.described_within),
-            NO_LIMIT if fit.series.scale == "weak" else with_interval(fit.speedup_limit, figure, beyond=NO_LIMIT),
+            serial(fit.serial_fraction, percent),
+            NO_LIMIT if fit.series.scale == "weak" else limit(fit.speedup_limit, figure, beyond=NO_LIMIT),
+            *([rate(fit.rate_at_1, figure)] if bare < 4 else []),
+            _law_cell(fit),
         )
         for fit in fits
     ]
-    headers = ("series", ">cores", ">speedup", ">one core, per s", "law", ">serial fraction", ">coherency")
-    table = Table((*headers, "described", ">within", ">limit"), rows)
-    return table if any(fit.law is Law.USL for fit in fits) else _without_column(table, 6)
+    rates = [">per s on one"] if bare < 4 else []
+    return Table(("curve of", ">cores", ">speedup", ">serial", ">limit", *rates, "law"), rows)
 
 
-def _without_column(table: Table, index: int) -> Table:
-    headers = table.headers[:index] + table.headers[index + 1 :]
-    return Table(headers, [row[:index] + row[index + 1 :] for row in table.rows])
+def _value(estimate: Estimate | None, words: Callable[[float], str], beyond: str = "-") -> str:
+    """An estimate without its interval."""
+    return beyond if estimate is None or isinf(estimate.value) else words(estimate.value)
+
+
+def _law_cell(fit: SeriesFit) -> str:
+    """'amdahl ± 8 %': the law, and how far the curve is off it at most."""
+    within = "" if fit.described_within is None else f" ± {100 * fit.described_within:.2g} %"
+    coherency = "" if fit.coherency is None else f", coherency {small(fit.coherency.value)}"
+    return f"{fit.law.value}{within}{coherency}"
 
 
 def karp_flatt_line(fit: SeriesFit) -> str:
@@ -149,7 +164,7 @@ def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
     ]
 
 
-def fit_facts(fit: SeriesFit) -> dict[str, object]:
+def fit_facts(fit: SeriesFit, *, with_curve: bool = True) -> dict[str, object]:
     """A series with its curve, unrounded; rates are in `unit` a second."""
     truth = fit.truth
     return {
@@ -158,7 +173,7 @@ def fit_facts(fit: SeriesFit) -> dict[str, object]:
         "scale": fit.series.scale,
         "measured": [_whole(cores) for cores in fit.counts],
         "launches": list(fit.series.launches),
-        "curve": [curve_facts(point) for point in fit.curve],
+        **({"curve": [curve_facts(point) for point in fit.curve]} if with_curve else {}),
         "law": fit.law.value,
         "serial_fraction": _optional(fit.serial_fraction),
         "coherency": _optional(fit.coherency),

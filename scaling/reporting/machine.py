@@ -80,11 +80,10 @@ def headline(findings: Sequence[Finding]) -> str:
     return answer + (f" {len(unseen)} of {len(findings)} cannot be seen." if unseen else "")
 
 
-def spoiler_sentences(findings: Sequence[Finding]) -> list[str]:
+def spoiler_sentence(findings: Sequence[Finding]) -> str:
     """The doctor's answer in brief, for the beginning of a sweep: what would spoil it, and where to read more."""
-    spoilers = [f"{finding.name}: {finding.value}" for finding in findings if finding.state == "spoiler"]
-    more = ["`scaling doctor` says why it matters, and what to do"] if spoilers or _names(findings, "caution") else []
-    return [headline(findings), *spoilers, *more]
+    known = _names(findings, "spoiler") or _names(findings, "caution")
+    return headline(findings) + (" `scaling machine doctor` says why and what to do." if known else "")
 
 
 def examination_lines(findings: Sequence[Finding], width: int) -> list[str]:

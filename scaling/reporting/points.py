@@ -8,6 +8,7 @@ from itertools import groupby
 from scaling.analysis.backends import Backend, BackendComparison
 from scaling.analysis.comparison import Change, Comparison, Difference, Gate
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.rules import Verdict
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.step_times import SHOWN
 from scaling.analysis.summary import PointSelection, Summary
@@ -37,7 +38,7 @@ from scaling.study.planning import PROGRAM_MODE, SETTINGS, Point, settings_words
 MOST_MACHINES = 4
 
 # What needs no column: a program has no mode, another tool's file no placement, a fixed batch no threads of a pipeline.
-UNTOLD = (PROGRAM_MODE, "", None)
+WITHOUT_COLUMN = (PROGRAM_MODE, "", None)
 
 # What carries a network out.
 BACKEND = ("framework", "device")
@@ -119,17 +120,21 @@ def _steps(summary: Summary) -> str:
     return span(summary.step_counts, "d") if summary.step_counts else "-"
 
 
-def point_remarks(points: Iterable[ScalingPoint]) -> list[str]:
-    """A sentence for every rule that speaks against points: the worst case, and how many other points it is true of."""
-    by_rule: dict[str, list[tuple[float, str]]] = {}
+def point_remarks(points: Iterable[ScalingPoint], of: Collection[Verdict] = tuple(Verdict)) -> list[str]:
+    """A sentence for every rule that speaks against points and leads to one of these verdicts, the worst first.
+
+    It has the worst case, and how many other points the rule speaks against.
+    """
+    by_rule: dict[tuple[int, str], list[tuple[float, str]]] = {}
     for point in points:
         name, slowdown = point_words(point.summary.point), point.summary.slowdown
-        for doubt in point.all_doubts:
+        for doubt in (one for one in point.all_doubts if one.rule.verdict in of):
             remark = abs(doubt.amount), f"{name}: {doubt_words(doubt)}"
-            by_rule.setdefault(doubt.rule.code, []).append(remark)
-        if slowdown and is_slower(slowdown):
-            by_rule.setdefault("host", []).append((slowdown.p90, f"{name}: {slowdown_words(slowdown)}"))
-    return [_worst_remark(remarks) for remarks in by_rule.values()]
+            by_rule.setdefault((-doubt.rule.verdict.severity, doubt.rule.code), []).append(remark)
+        if slowdown and is_slower(slowdown) and Verdict.OK in of:
+            remark = slowdown.p90, f"{name}: {slowdown_words(slowdown)}"
+            by_rule.setdefault((1, "host"), []).append(remark)
+    return [_worst_remark(by_rule[key]) for key in sorted(by_rule, key=lambda key: key[0])]
 
 
 def _worst_remark(remarks: Sequence[tuple[float, str]]) -> str:
@@ -255,7 +260,7 @@ def unusual_settings(points: Sequence[Point]) -> list[str]:
     return [
         name
         for name, setting in SETTINGS.items()
-        if {getattr(point, name) for point in points} - {setting.usual, *UNTOLD}
+        if {getattr(point, name) for point in points} - {setting.usual, *WITHOUT_COLUMN}
     ]
 
 
@@ -376,6 +381,16 @@ def series_words(point: Point, named: Collection[str] = ()) -> str:
     settings = settings_words(point, others)
     placement = [] if point.placement == SETTINGS["placement"].usual and not settings else [point.placement]
     return " ".join(filter(None, [point.subject, *backend, *placement, *settings]))
+
+
+def names_among(settings: Collection[Point]) -> dict[Point, str]:
+    """The settings of series in words: what is measured, and whatever tells them from each other."""
+    values = {name: {getattr(one, name) for one in settings} for name in SETTINGS if name != "mode"}
+    varied = [name for name, different in values.items() if len(different) > 1]
+    return {
+        one: " ".join(filter(None, [one.subject, *(SETTINGS[name].words(getattr(one, name)) for name in varied)]))
+        for one in settings
+    }
 
 
 def _bar(point: ScalingPoint) -> str:

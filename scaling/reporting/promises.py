@@ -71,4 +71,4 @@ def jobs_table(answers: Sequence[Answer]) -> Table:
             mark = "*" if one is answer.allocation else ""
             size = short_size(one.cores, one.threads)
             rows.append((name, mark, size, job_words(one), chance))
-    return Table(("series", "", ">cores", ">time of the job", ">assurance"), rows)
+    return Table(("curve of", "", ">cores", ">time of the job", ">assurance"), rows)

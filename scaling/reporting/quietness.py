@@ -14,7 +14,7 @@ from scaling.reporting.words import Table, count, point_words
 
 # Turns that took so much longer are worth a sentence.
 LONGER = 1.05
-REMEDY = "measure when `scaling doctor` finds no spoiler, or on a machine without others"
+REMEDY = "measure when `scaling machine doctor` finds no spoiler, or on a machine without others"
 
 
 def quietness_table(points: Iterable[ScalingPoint]) -> Table:

@@ -20,7 +20,6 @@ from scaling.machine.doctor.findings import Finding, State
 from scaling.reporting.json_types import (
     ARRAY,
     ESTIMATE,
-    MAP,
     NUMBER,
     ONLY,
     OPTIONAL,
@@ -49,17 +48,12 @@ def _output(name: str, *parts: Fields, **more: Any) -> Any:
 QUIETNESS = record("Quietness", dict.fromkeys(("p10", "p50", "p90"), NUMBER), quiet_share=float, turns=int)
 
 MEASURED_POINT = record("MeasuredPoint", SETTINGS, *(one.types for one in quantities()))
-BETWEEN_MACHINES = record(
-    "BetweenMachines",
-    {"workload": str, "mode": str, "cores": int, "smt": int, "placement": str, "point": str},
-    machines=ARRAY[record("MachineMean", host=str, launches=int, seconds=float)],
-    apart=float,
-    between=NUMBER,
-    within=NUMBER,
+STUDY_ANSWER = record(
+    "StudyAnswer",
+    {"question": str, "subject": str, "code": str, "sentence": str, "is_answer": bool},
+    {"cores": int | None, "threads": int | None, "speedup": ESTIMATE, "efficiency": ESTIMATE, "by_curve": bool | None},
 )
-NODE_TYPE_POINTS = record(
-    "NodeTypePoints", node_type=str, points=ARRAY[MEASURED_POINT], between_machines=ARRAY[BETWEEN_MACHINES]
-)
+SHOWN: Fields = {"answers": ARRAY[STUDY_ANSWER], "points": ARRAY[MEASURED_POINT]}
 
 SPREADS = record("Sections", dict.fromkeys(SECTIONS, record("Spread", fields_of(Spread))))
 SECTIONS_OF_POINTS: Fields = {
@@ -103,18 +97,12 @@ ANSWER = record(
     {"reason": str | None, "reason_codes": TEXTS, "described_within": NUMBER},
     {"levels": str | None, "sentence": str},
 )
-SIDE_BY_SIDE = record(
-    "SideBySide",
-    series=str,
-    cheapest=str,
-    fewest_cores=str,
-    node_types=MAP[str, record("NodeTypeSize", cores=int, threads=int, cost_per_million=float, rate=float)],
-)
 ON_DEVICES = record(
     "OnDevices",
     {"name": str, "sentence": str},
     ways=ARRAY[record("Way", device=str, framework=str, replicas=int, cores=int, threads=int, hourly_cost=float),],
 )
+ANSWERS: Fields = {"answers": ARRAY[ANSWER], "devices": OPTIONAL[ARRAY[ON_DEVICES]]}
 LIMITS = record(
     "Limits",
     {"name": str, "unit": str, "recommended_cores": int | None, "recommended_threads": int | None},
@@ -144,18 +132,10 @@ NETWORK = record(
 
 # What each command prints with --json, and `export --format json` writes; several where it depends on the question.
 _CORE: Mapping[str, Any] = {
-    "show": _output("Show", points=ARRAY[MEASURED_POINT])
-    | _output("ShowCluster", node_types=ARRAY[NODE_TYPE_POINTS])
-    | _output("ShowSections", **SECTIONS_OF_POINTS)
-    | _output("ShowClusterSections", node_types=ARRAY[record("NodeTypeSections", SECTIONS_OF_POINTS, node_type=str)]),
+    "show": _output("Show", SHOWN) | _output("ShowSections", SECTIONS_OF_POINTS),
     "fit": _output("Fit", series=ARRAY[SERIES]),
-    "capacity": _output(
-        "Capacity",
-        answers=ARRAY[ANSWER],
-        node_types=OPTIONAL[ARRAY[SIDE_BY_SIDE]],
-        devices=OPTIONAL[ARRAY[ON_DEVICES]],
-    )
-    | _output("CapacityLimits", limits=ARRAY[LIMITS]),
+    "capacity": _output("Capacity", ANSWERS)
+    | _output("CapacityLimits", answers=ARRAY[STUDY_ANSWER], limits=ARRAY[LIMITS]),
     "compare": _output(
         "Compare",
         differs=bool,
@@ -166,13 +146,15 @@ _CORE: Mapping[str, Any] = {
         only_first=ARRAY[POINT],
         only_second=ARRAY[POINT],
     ),
-    "doctor": _output("Doctor", verdict=State, findings=ARRAY[record("Finding", {"code": str}, fields_of(Finding))])
+    "machine doctor": _output(
+        "Doctor", verdict=State, findings=ARRAY[record("Finding", {"code": str}, fields_of(Finding))]
+    )
     | _output(
         "DoctorOfResults",
         sentence=str,
         points=ARRAY[record("PointOnHost", SETTINGS, host=QUIETNESS | None, verdict_code=Verdict)],
     ),
-    "topology": _output(
+    "machine topology": _output(
         "Topology",
         cpu_model=str | None,
         online=str,
@@ -196,7 +178,7 @@ _CORE: Mapping[str, Any] = {
         isolated=str,
         quota_cpus=NUMBER,
     ),
-    "place": _output("Place", cpus=ARRAY[ARRAY[int]], list=str, short=str, cautions=TEXTS),
+    "machine place": _output("Place", cpus=ARRAY[ARRAY[int]], list=str, short=str, cautions=TEXTS),
     "workloads": _output(
         "Workloads",
         workloads=ARRAY[
@@ -213,8 +195,9 @@ def outputs() -> Mapping[str, Any]:
     """What every command prints with --json; what features print is last."""
     printed = dict(_CORE)
     for feature in features():
-        for command, function in feature.schemas.items():
-            name = f"{function.split('.')[2].title()}{command.title()}"
+        for title, function in feature.schemas.items():
+            command = title.partition(" ")[0]
+            name = f"{function.split('.')[2]} {title}".title().replace(" ", "")
             added = _output(name, resolve(function)())
             printed[command] = printed[command] | added if command in printed else added
     return printed

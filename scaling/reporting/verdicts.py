@@ -8,53 +8,15 @@ from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import HostSlowdown
 from scaling.reporting.words import count, share
 
-VERDICT_WORDS = {
-    Verdict.OK: "ok",
-    Verdict.IMPRECISE: "imprecise",
-    Verdict.DISTURBED: "disturbed",
-    Verdict.NOT_VALID: "not valid",
-}
+VERDICT_WORDS = {verdict: verdict.value.replace("-", " ") for verdict in Verdict}
 
 # How many times the step time the slowest tenth of turns took where that is worth a sentence.
 SLOWER = 1.1
 
-# A sentence for every rule, by its code.
-RULE_WORDS = {
-    "mask-differed": "its CPUs were not those asked for: {detail}",
-    "strayed": "busy threads were seen on CPUs outside the mask: {detail}",
-    "setting-not-held": "{detail}",
-    "threads-exceeded": "it used {amount:.0%} more CPU time than its thread settings allow",
-    "oversubscribed": "a pool of its threads has {amount:.3g} of them per CPU",
-    "cpus-unused": "{amount:.0%} of its CPUs never ran a busy thread",
-    "foreign-load": "other processes used {amount:.2f} CPUs of those it ran on",
-    "sibling-load": "other processes used {amount:.2f} CPUs of the idle siblings of its cores",
-    "load-elsewhere": "other processes used {amount:.2f} CPUs elsewhere on the machine",
-    "steal": "the hypervisor gave {amount:.2f} CPUs of those it ran on to others",
-    "too-short-to-see": "others may have taken up to {amount:.2f} CPUs unseen, as its turns are so short",
-    "throttled": "its control group was stopped in {amount:.0f} periods for lack of quota",
-    "waiting": "its threads waited {amount:.0%} of the time for a CPU",
-    "pressure": "something on the machine waited {amount:.0%} of the time for a CPU",
-    "clock-drop": "its CPUs ran {amount:.0%} below the clock of the point's fastest launch",
-    "no-quiet-turn": "others used its CPUs in every one of its turns",
-    "fixed-time": "it takes as long as on one core while its CPU time grows with the cores, as a program does that "
-    "runs for a fixed time or spins; where it prints what it achieved, have that found by `throughput`",
-    "adjusted": "others used its CPUs in every turn, and up to {amount:.0%} of its time was taken off for that",
-    "no-steady-state": "the second half of its steps lies {amount:.0%} from the first",
-    "few-steps": "too few steady steps in a launch: {amount:.0f}",
-    "too-few-launches": "launches that count: {amount:.0f}",
-    "launches-are-equal": "its launches are equal to the last digit, which no clock is",
-    "wide-interval": "its interval is ± {amount:.0%}",
-    "no-answer": "its launches differ too much for an interval within a factor of 3",
-    "baseline-drift": "one core drifted by {amount:+.0%} from the first block to the last",
-    "one-core-count": "it was measured on this number of cores alone, so that it has no speedup",
-    "baseline-not-valid": "its one-core baseline is not valid: {detail}",
-    "baseline-disturbed": "its one-core baseline was disturbed: {detail}",
-}
-
 
 def doubt_words(doubt: Doubt) -> str:
     """A doubt as a sentence."""
-    message = RULE_WORDS[doubt.rule.code].format(amount=doubt.amount, detail=doubt.detail)
+    message = doubt.rule.words.format(amount=doubt.amount, detail=doubt.detail)
     return message if doubt.of == 1 else f"{message} (in {doubt.launches} of {doubt.of} launches)"
 
 

@@ -62,7 +62,7 @@ def some_of(some: Sized, launches: Sized) -> str:
 
 
 def with_interval(estimate: Estimate | None, words: Callable[[float], str], *, beyond: str | None = None) -> str:
-    """'2.9 % (2.1 % to 3.8 %)'; a one-sided limit on a bound, a bare value where no interval is known.
+    """'2.9 % (2.1 % to 3.8 %)'; a bare value if its interval is unknown.
 
     With `beyond`, these words stand for a value or an end that is unknown or without limit.
     """
@@ -73,8 +73,6 @@ def with_interval(estimate: Estimate | None, words: Callable[[float], str], *, b
     if isinf(estimate.value):
         return "without limit" if estimate.low is None else f"above {words(estimate.low)}"
     least, most = estimate.low, finite(estimate.high)
-    if estimate.on_bound and most is not None and estimate.value <= (least or 0.0):
-        return f"{words(estimate.value)} (up to {words(most)})"
     if least is None and most is None:
         return words(estimate.value)
     low, high = ("any" if end is None else words(end) for end in (least, most))

@@ -43,11 +43,19 @@ class Evaluation:
     rooflines: Rooflines = field(default_factory=dict)
 
 
-def evaluate(folder: Folder) -> Evaluation:
-    """Evaluate a folder; disturbed points and those that are not valid stay out of the fits."""
-    points = tuple(speedups(summarize(map(launch_of, folder.rows))))
+def evaluate(
+    folder: Folder, points: Sequence[ScalingPoint] | None = None, most_series: int | None = None
+) -> Evaluation:
+    """Evaluate a folder; disturbed points and those that are not valid stay out of the fits.
+
+    `points` are given where they are known already; then the rows of the folder are not needed. With `most_series` only
+    so many series with several core counts are fitted.
+    """
+    points = tuple(speedups(summarize(map(launch_of, folder.rows))) if points is None else points)
     selection = select_points(point.summary for point in points)
     series = selected_series(selection)
+    if most_series is not None:
+        series = [one for one in series if one.has_several_counts][:most_series]
     sizes = folder.machine.sizes() if folder.machine else None
     fits, limits, complaints = _fit_series(series, sizes)
     return Evaluation(
@@ -77,10 +85,12 @@ def _fit_series(
     return [*chain(*fits)], [*chain(*limits)], [*chain(*complaints)]
 
 
-def evaluate_table(name: str, series: Sequence[Series], notes: Sequence[str]) -> Evaluation:
+def evaluate_table(
+    name: str, series: Sequence[Series], notes: Sequence[str], most_series: int | None = None
+) -> Evaluation:
     """Evaluate the series of another tool's file: every run counts, and nothing is known of its machine."""
     points = tuple(speedups(summarize(table_launches(series))))
-    fits, complaints = fit_all(series)
+    fits, complaints = fit_all(series[:most_series])
     return Evaluation(
         folder=Folder(name, (), None, None, None, notes=tuple(notes)),
         points=points,
@@ -97,15 +107,15 @@ def keys_of_series(evaluation: Evaluation) -> list[SeriesKey]:
     return list(dict.fromkeys(series_key(point.summary.point) for point in evaluation.points))
 
 
-def split_series(evaluation: Evaluation, most: int) -> list[Evaluation]:
-    """The evaluation in parts of so many series each; SMT levels of the same settings stay together."""
-    parts: list[list[SeriesKey]] = [[]]
+def first_series(evaluation: Evaluation, most: int) -> Evaluation:
+    """The evaluation with its first series, up to so many; SMT levels of the same settings stay together."""
+    kept: list[SeriesKey] = []
     for _, levels in groupby(keys_of_series(evaluation), key=lambda key: key.settings):
         own = list(levels)
-        if parts[-1] and len(parts[-1]) + len(own) > most:
-            parts.append([])
-        parts[-1] += own
-    return [_of_series(evaluation, set(part)) for part in parts] if len(parts) > 1 else [evaluation]
+        if kept and len(kept) + len(own) > most:
+            return _of_series(evaluation, set(kept))
+        kept += own
+    return evaluation
 
 
 def _of_series(evaluation: Evaluation, kept: set[SeriesKey]) -> Evaluation:

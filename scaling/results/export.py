@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, Field, asdict, fields
 from functools import lru_cache
-from importlib.util import find_spec
 from io import StringIO
 from itertools import chain
 from operator import attrgetter
@@ -26,7 +25,7 @@ from scaling.analysis.summary import select_points, summarize
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
-from scaling.errors import OtherSchemaError, StoreError
+from scaling.errors import OtherSchemaError, StoreError, need
 from scaling.machine.topology import Machine
 from scaling.results.files import open_input, open_output
 from scaling.results.rows import (
@@ -49,7 +48,16 @@ if TYPE_CHECKING:
 Format = Literal["csv", "parquet", "json", "pyperf", "extrap", "markdown"]
 
 # Nested, or whole pages of text: these stay in `rows.jsonl`.
-NOT_IN_A_TABLE = ("sections", "truth", "stdout_tail", "stderr_tail", "items_per_step", "pack", "device_profile")
+NOT_IN_A_TABLE = (
+    "sections",
+    "truth",
+    "stdout_tail",
+    "stderr_tail",
+    "items_per_step",
+    "pack",
+    "device_profile",
+    "figures",
+)
 
 # Columns that hold several values, in a CSV as JSON, beside `step_seconds`.
 LISTS = ("cautions", "turns")
@@ -71,11 +79,8 @@ class CsvLine(NamedTuple):
 
 def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> int:
     """Write rows to a file or an open stream and return how many there were."""
-    if form == "parquet" and find_spec("pyarrow") is None:
-        raise StoreError(
-            "writing Parquet needs pyarrow, which is not installed; give: pip install 'cpu-scaling[parquet]', "
-            "or choose `form=csv`"
-        )
+    if form == "parquet":
+        need("pyarrow", "parquet", "Parquet files")
     return _write(WRITERS[form](rows), target)
 
 
@@ -283,11 +288,19 @@ WRITERS: dict[str, Callable[[Iterable[Row]], Callable[[BinaryIO], int]]] = {
 }
 
 
-def data_frame(facts: Any) -> "pd.DataFrame":
-    """A data frame of columns, or of rows."""
+# Columns of whole numbers by which frames are joined.
+WHOLE = ("cores", "smt")
+
+
+def data_frame(facts: Any, without_rows: Sequence[str] = ()) -> "pd.DataFrame":
+    """A data frame of columns, or of rows; one without rows has the columns that are usual."""
+    need("pandas", "report", "data frames")
     import pandas as pd  # only frames need it, and it takes a second to import
 
-    return pd.DataFrame(facts)
+    frame = pd.DataFrame(facts)
+    if len(frame) or not without_rows:
+        return frame
+    return pd.DataFrame({name: pd.Series(dtype="int64" if name in WHOLE else "object") for name in without_rows})
 
 
 def rows_frame(rows: Iterable[Row]) -> "pd.DataFrame":
@@ -327,6 +340,7 @@ def _flat(row: Row) -> dict[str, Any]:
         "turns": tuple(map(_turn_columns, outcome.turns)),
         **({"pack": json.dumps(asdict(outcome.pack))} if outcome.pack else {}),
         **({"device_profile": json.dumps(asdict(outcome.device_profile))} if outcome.device_profile else {}),
+        **({"figures": json.dumps([asdict(figure) for figure in outcome.figures])} if outcome.figures else {}),
         **_sections_columns(outcome.sections),
         **(_truth_columns(outcome.truth) if outcome.truth else _NO_TRUTH),
         **_witness_columns(row.witness),
@@ -412,6 +426,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
             "sections": sections,
             "pack": _decode(flat.get("pack") or "null"),
             "device_profile": _decode(flat.get("device_profile") or "null"),
+            "figures": _decode(flat.get("figures") or "[]"),
             "truth": truth if any(truth.values()) else None,
             "stdout_tail": None,
             "stderr_tail": None,

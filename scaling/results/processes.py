@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from scaling.errors import StoreError
@@ -23,18 +22,6 @@ _inherited: tuple[Callable[[Any], Any], Sequence[Any]]
 def process_count() -> int:
     """How many processes are worth starting: one per CPU, up to a limit."""
     return min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
-
-
-@contextmanager
-def paused_garbage_collection() -> Iterator[None]:
-    """Make very many values that do not refer to each other: looking for cycles takes as long as making them."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def map_by_processes(function: Callable[[T], R], items: Sequence[T], *, least: int = 2) -> Iterator[R]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from math import isclose
 from operator import attrgetter
@@ -41,6 +41,7 @@ from scaling.analysis.turns import (
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import OtherSchemaError, StoreError, escape_text
+from scaling.features import features, resolve
 from scaling.machine.cpulist import CpuSet
 from scaling.machine.topology import Machine
 from scaling.study.planning import Cohort, Point, PositiveCount, PositiveNumber, Run, RunCpus, StepCount
@@ -87,8 +88,19 @@ NO_SECTIONS = Sections()
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """What a workload reports of its steps beside their time, by name, a value for every step."""
+
+    name: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run; a run that did not end well says why in one sentence."""
+    """What came of a run; a run that did not end well says why in one sentence.
+
+    `figures` are what a workload reports of its steps beside their time.
+    """
 
     status: Status
     reason: str | None = None
@@ -106,6 +118,7 @@ class Outcome:
     stderr_tail: str | None = None
     pack: Pack | None = None
     device_profile: DeviceProfile | None = None
+    figures: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,17 +328,6 @@ def _shared(value: T) -> T:
     return value
 
 
-def run_to_json(run: Run) -> str:
-    """A run that is yet to be made, as it travels to whoever makes it."""
-    return json_line(run_facts(run, None))
-
-
-def run_from_json(text: str | bytes) -> Run:
-    """The run that a text describes."""
-    with in_words():
-        return run_of(msgspec.json.decode(text, type=RunLine))
-
-
 @contextmanager
 def in_words() -> Iterator[None]:
     """Say what is wrong with a line, and where in it: StoreError."""
@@ -517,6 +519,7 @@ def launch_of(row: Row) -> Launch:
         rates=_rates(row),
         pack=outcome.pack,
         energy=_energy(row),
+        figures={figure.name: median(figure.values) for figure in outcome.figures if figure.values},
     )
 
 
@@ -629,6 +632,12 @@ def _usual_turn(turns: Sequence[Turn]) -> float | None:
     return median(counted) if counted else None
 
 
+@cache
+def _judges() -> list[Callable[..., list[Doubt]]]:
+    """What features say against a run by the figures that its workload reports."""
+    return [resolve(function) for feature in features() for function in feature.doubts]
+
+
 def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[TurnTimes]) -> list[Doubt]:
     """What a row says against itself: from its steps, then from its witness."""
     point, outcome = row.run.point, row.outcome
@@ -644,6 +653,9 @@ def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[Tu
     against += doubts(row.witness, circumstances)
     if outcome.pack is not None and not outcome.pack.disjoint:
         against.append(Doubt(rules.MASK, detail="replicas that may use each other's"))
+    if outcome.figures:
+        figures = {figure.name: figure.values for figure in outcome.figures}
+        against += chain.from_iterable(judge(figures) for judge in _judges())
     if not against:
         return []
     judged = _judged_by_turns(row, timed) | _made_by_quota(row)

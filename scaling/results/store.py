@@ -31,6 +31,7 @@ from scaling.results.traces import TRACES, read_traced_rows, trace_of
 from scaling.study.privacy import without_secrets
 
 STUDY, FINDINGS = "study.toml", "doctor.json"
+Keep = Callable[[Iterable[Row]], Iterable[Row]]
 ROWS = RecordFormat(
     "rows", "row", "a sweep", row_to_json, row_from_json, lambda row: row.outcome.status == "ok", row_identity
 )
@@ -49,6 +50,16 @@ def period(rows: Sequence[Row]) -> str:
     if first[:10] == last[:10]:
         last = last[11:]
     return f"{first} UTC" if first.endswith(last) else f"{first} to {last} UTC"
+
+
+def where_and_when(rows: Sequence[Row]) -> str:
+    """'sixteen, Intel(R) Xeon(R) Processor, 2026-11-16': machine and day; nothing of another tool's file."""
+    if not rows:
+        return ""
+    hosts = {row.machine.host: row.machine.cpu_model or row.machine.arch for row in rows}
+    days = dict.fromkeys(_moment(extreme(row.started_at for row in rows))[:10] for extreme in (min, max))
+    machine = ", ".join(*hosts.items()) if len(hosts) == 1 else f"{len(hosts)} machines"
+    return f"{machine}, {' to '.join(days)}"
 
 
 def made_before(rows: Iterable[Row]) -> str:
@@ -155,24 +166,26 @@ class Folder:
     of_features: Mapping[str, Any] = field(default_factory=dict)
 
 
-def folder_of(name: str, rows: Iterable[Row], full: bool = False) -> Folder:
+def folder_of(name: str, rows: Iterable[Row], full: bool = False, keep: Keep = iter) -> Folder:
     """Rows that have left their folder, as one that has nothing else."""
     census = RowCensus()
-    return Folder(name, tuple(census.count(rows if full else map(public_row, rows))), None, None, None, census=census)
+    kept = tuple(keep(census.count(rows if full else map(public_row, rows))))
+    return Folder(name, kept, None, None, None, census=census)
 
 
-def read_folder(path: Path, full: bool = False) -> Folder:
+def read_folder(path: Path, full: bool = False, keep: Keep = iter) -> Folder:
     """A folder with at least one row; where only a profile wrote, the plain steps of its runs are the rows.
 
-    What says more about a person than about the runs is left out, unless it is asked for in full.
+    What says more about a person than about the runs is left out, unless it is asked for in full. `keep` takes all rows
+    and returns those that the folder is to have.
     """
     traced = tuple(read_traced_rows(path)) if (path / TRACES.file).exists() else ()
     has_rows = (path / ROWS.file).exists() or not traced
     census = RowCensus()
     read = read_rows(path, census.count_repeated) if has_rows else (run.row for run in traced)
-    rows = tuple(census.count(read if full else map(public_row, read)))
+    rows = tuple(keep(census.count(read if full else map(public_row, read))))
     study_toml = read_study_toml(path)
-    if not rows:
+    if not census.runs:
         raise StoreError(f"no rows in {path} yet; run the sweep that writes there")
     return Folder(
         name=path.resolve().name,
@@ -185,6 +198,14 @@ def read_folder(path: Path, full: bool = False) -> Folder:
         power=tuple(read_power(path)),
         of_features=_read_files_of_features(path),
     )
+
+
+def glance_at_folder(path: Path) -> Folder:
+    """A folder without its rows, unless a feature has a file there: its answer needs them."""
+    of_features = _read_files_of_features(path)
+    if of_features:
+        return read_folder(path)
+    return Folder(path.resolve().name, (), read_study_toml(path), read_machine_file(path), None)
 
 
 def _read_files_of_features(path: Path) -> dict[str, Any]:

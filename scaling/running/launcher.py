@@ -22,7 +22,7 @@ from scaling.analysis.turns import WARMUP_ROUND, TurnSpan
 from scaling.analysis.warmup import warmup_steps
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import parse_list
-from scaling.results.rows import Outcome, Sections
+from scaling.results.rows import Figure, Outcome, Sections
 from scaling.running import processes
 from scaling.running.marks import MARK
 from scaling.running.memory import Policy, apply_policy
@@ -180,7 +180,7 @@ class Child:
         self.spec = spec
         self.timed_out = False
         self._state, self._output = _ProcessState(), _Output()
-        self._tree = ProcessTree() if spec.is_program else None
+        self._tree = ProcessTree(parse_list(spec.request.beside)) if spec.is_program else None
         self._oom_before = _oom_kills()
         self._ended = False
         pipes = {name: os.pipe() for name in (*CHILD_ENDS, "done")}
@@ -417,6 +417,7 @@ def _success(request: RunRequest, state: _ProcessState, result: RunResult, paren
         cautions=result.cautions,
         truth=result.truth,
         device_profile=result.device_profile,
+        figures=tuple(Figure(name, values) for name, values in result.figures.items()),
         sections=Sections(
             spawn=result.started_ns / 1e9 - state.started,
             imports=sections.imports,

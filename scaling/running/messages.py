@@ -35,7 +35,8 @@ class MessageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """Where the factory of a workload is, in a file of the user's or by name, and its keyword arguments."""
+    """Where the factory of a workload is, in a file of the user's, by name or in a feature's module, and its keyword
+    arguments."""
 
     file: str | None
     name: str
@@ -128,6 +129,7 @@ class RunResult:
     witness: Witness
     versions: Mapping[str, str]
     device_profile: DeviceProfile | None = None
+    figures: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,10 +68,14 @@ def _changed_names(then: Row, now: Row) -> set[str]:
 
 
 def _program_roots(program: Program, python: str | None) -> list[Root]:
-    """The files that start a program, of a shell's line those of all its commands."""
+    """The files that start a program, of a shell's line those of all its commands, and that it is configured with."""
+    return [*_started_roots(program, python), *map(_root, program.configuration)]
+
+
+def _started_roots(program: Program, python: str | None) -> list[Root]:
     if not program.shell:
-        return _command_roots(program.argv(), program.cwd, python)
-    commands = (part.split() for part in SEPARATORS.split(program.argv()[-1]))
+        return [root for line in program.measured for root in _command_roots(program.argv(line), program.cwd, python)]
+    commands = (part.split() for line in program.measured for part in SEPARATORS.split(program.argv(line)[-1]))
     words = (tuple(dropwhile(lambda word: "=" in word, command)) for command in commands)
     return [root for command in words if command for root in _command_roots(command, program.cwd, python)]
 

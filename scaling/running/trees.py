@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from scaling.analysis.witness import Witness
-from scaling.machine.cpulist import format_list, parse_list
+from scaling.machine.cpulist import CpuSet, format_list, parse_list
 from scaling.running.witness import last_cpu, processes_below, threads_of
 
 SECONDS_BETWEEN_LOOKS = 0.1
@@ -21,9 +21,13 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class ProcessTree:
-    """The most threads and memory that the processes below one had at once, and the CPUs they were seen on."""
+    """The most threads and memory that the processes below one had at once, and the CPUs they were seen on.
 
-    def __init__(self) -> None:
+    Those that are kept to CPUs `beside` the run's are not looked at.
+    """
+
+    def __init__(self, beside: CpuSet = frozenset()) -> None:
+        self.beside = beside
         self.threads = 0
         self.memory_bytes = 0
         self.cpus: set[int] = set()
@@ -33,7 +37,7 @@ class ProcessTree:
         """Look at the processes below this one, unless it was only just done; in how many seconds to look again."""
         start = time.monotonic()
         if start >= self._next_look:
-            threads = list(threads_of(processes_below(root)[1:]))
+            threads = list(threads_of(filter(self._is_measured, processes_below(root)[1:])))
             self.threads = max(self.threads, len(threads))
             self.memory_bytes = max(
                 self.memory_bytes, sum(map(_resident_bytes, {folder.split("/")[2] for _, folder in threads}))
@@ -42,6 +46,11 @@ class ProcessTree:
             now = time.monotonic()
             self._next_look = now + max(SECONDS_BETWEEN_LOOKS, (now - start) / MOST_OF_THE_TIME)
         return self._next_look - time.monotonic()
+
+    def _is_measured(self, process: int) -> bool:
+        with suppress(OSError):
+            return not self.beside or not os.sched_getaffinity(process) <= self.beside
+        return False
 
     def add_to(self, witness: Witness) -> Witness:
         """A run's witness with what was seen; a program that was over before the first look has shown nothing."""

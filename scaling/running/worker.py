@@ -22,7 +22,7 @@ from scaling.analysis.traces import TracedStep
 from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, TurnSpan, was_quiet
 from scaling.analysis.witness import Witness
-from scaling.errors import escape_text
+from scaling.errors import escape_text, to_install
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import quota_groups, witness
 from scaling.running.counters import HardwareCounters
@@ -184,6 +184,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         ),
         versions={**_versions(), **(framework.versions() if framework else {})},
         device_profile=profiled,
+        figures=getattr(workload, "figures", {}),
     )
 
 
@@ -197,9 +198,9 @@ def _check_pinning(wanted: str) -> frozenset[int]:
 
 def _build(factory: Callable[..., Any], setting: Any, framework: Any, request: RunRequest) -> Any:
     """The workload; the step of a network is compiled by its framework."""
-    workload = factory(setting, **request.workload.options)
+    workload = _make(factory, setting, request.workload)
     if _is_network(workload):
-        if framework is None:
+        if framework is None or not _is_made_with(workload.model, request.framework):
             raise TypeError(
                 f"this network was not made with framework = {request.framework!r}; name its framework in the study"
             )
@@ -209,6 +210,22 @@ def _build(factory: Callable[..., Any], setting: Any, framework: Any, request: R
     if request.traced:
         raise TypeError("only a network has ops to trace, and this workload takes its steps by itself")
     return workload
+
+
+def _make(factory: Any, setting: Any, spec: WorkloadSpec) -> Any:
+    if spec.file is None:
+        return factory(setting, **spec.options)
+    # Only here: nothing else has to be made out.
+    from scaling.running.own_workloads import own_workload
+
+    return own_workload(f"{os.path.basename(spec.file)}:{spec.name}", factory, setting, spec.options)
+
+
+def _is_made_with(model: Any, framework: str) -> bool:
+    """Whether a framework can carry a model out: a module of torch that is none of Keras is torch's alone."""
+    is_keras = KERAS in sys.modules and isinstance(model, sys.modules[KERAS].Model)
+    is_torch = "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module)
+    return is_keras or not is_torch or framework == "torch"
 
 
 def _take_first_step(
@@ -379,7 +396,7 @@ def _take_program_turn(
         now = time.perf_counter()
         seconds += now - start
         seen = _witness(before, cpu_sets, witness.Visits())
-        parts.append({**seen, **_program_counters(workload)})
+        parts.append({**seen, **workload.counters()})
     counters = witness.total(parts)
     span = TurnSpan(now if began is None else began, now if began is None else began, now)
     return _turn(request.round, len(steps), 0, seconds, counters), span, steps, counters
@@ -405,10 +422,20 @@ def _time_step(step: Callable[[], Any]) -> list[float]:
     start = time.perf_counter()
     returned = step()
     seconds = time.perf_counter() - start
-    steps = [seconds] if returned is None else list(returned)
+    steps = [seconds] if returned is None else _own_times(returned)
     if not all(0 < step_seconds < float("inf") for step_seconds in steps):
         raise ValueError(f"a step cannot take {min(steps)} s; the times a workload returns must be above 0")
     return steps
+
+
+def _own_times(returned: Any) -> list[float]:
+    try:
+        return [float(seconds) for seconds in returned]
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"`step` returned a value of type {type(returned).__name__}; return nothing, or a list of the seconds of "
+            "steps that it has timed itself"
+        ) from error
 
 
 def _item_count(items: Any) -> int:
@@ -448,16 +475,9 @@ def _stated_truth(workload: Any) -> StatedTruth | None:
     return None if truth is None else StatedTruth(**truth)
 
 
-def _program_counters(workload: Any) -> dict[str, Any]:
-    """A program has threads of its own, which are gone by now: only its time and its last CPU are known."""
-    unknown = dict.fromkeys(("threads", "busy_threads", "run_queue_wait_seconds"))
-    visited = "" if workload.last_cpu is None else str(workload.last_cpu)
-    return {**unknown, "cpus_visited": visited, "process_seconds": workload.process_seconds}
-
-
 def _load_factory(spec: WorkloadSpec) -> Callable[..., Any]:
     if spec.file is None:
-        module = importlib.import_module(f"scaling.workloads.{spec.name}")
+        module = importlib.import_module(spec.name if "." in spec.name else f"scaling.workloads.{spec.name}")
         return module.build  # type: ignore[no-any-return]
     factory = getattr(_load_module(spec.file), spec.name, None)
     if factory is None:
@@ -510,7 +530,7 @@ def reason(error: BaseException) -> str:
     missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if missing in (*FRAMEWORKS, KERAS):
         extra = os.environ.get("KERAS_BACKEND", TENSORFLOW) if missing == KERAS else missing
-        return f"it needs {missing}, which is not installed; give: pip install 'cpu-scaling[{extra}]'"
+        return f"it needs {missing}, which is not installed; {to_install(extra)}"
     words = escape_text(" ".join(str(error).split())[:LONGEST_REASON]) or "no message"
     if _explains_itself(error):
         return words

@@ -3,15 +3,16 @@
 The one part of `study` that touches the disk.
 """
 
+import ast
 import os
 import shutil
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from scaling.errors import StudyError
+from scaling.errors import StudyError, to_install
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 from scaling.study.keys import LONGEST_TOML, did_you_mean
 from scaling.study.programs import Program
@@ -28,6 +29,10 @@ A_FRAMEWORK = "framework"
 def is_installed(extra: str) -> bool:
     """Whether the packages of an extra can be imported; nothing is imported to see."""
     return all(find_spec(package) is not None for package in (FRAMEWORKS[extra].packages[0], "keras"))
+
+
+# Studies that repeat what was published, of networks and for hours; lists have them last.
+OF_PAPERS = ("amdahl", "devices", "fathom", "fathom_threads", "frameworks", "minsky", "minsky_sections")
 
 
 def ready_made() -> dict[str, str]:
@@ -50,7 +55,8 @@ def read_study_text(name: str) -> str:
             raise StudyError(run_hint(name))
         raise StudyError(
             f"no study '{name}'{did_you_mean(name, studies)}; "
-            f"there are {', '.join(studies)}, or give a file that ends in .toml"
+            f"there are {', '.join(name for name in studies if name not in OF_PAPERS)}, those of papers "
+            f"({', '.join(OF_PAPERS)}), or give a file that ends in .toml"
         )
     if path.suffix != ".toml" and shutil.which(name):
         raise StudyError(run_hint(name))
@@ -114,12 +120,42 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
             )
         if isinstance(parsed, Named) and True in study.jit and TENSORFLOW in study.framework:
             _refuse_to_compile(study, catalogue[parsed.name])
-        if isinstance(parsed, OwnFile) and not Path(parsed.path).is_file():
-            raise StudyError(f"workload '{text}': there is no file {parsed.path} below {Path.cwd()}")
+        modes = catalogue[parsed.name].modes if isinstance(parsed, Named) else study.modes
+        if not {*study.modes} <= {*modes}:
+            raise StudyError(f"workload '{text}': modes is {list(study.modes)}; give {' or '.join(modes)}")
+        if isinstance(parsed, OwnFile):
+            _check_file(text, parsed)
         if isinstance(parsed, Command) and find_executable(parsed.argv[0]) is None:
             raise StudyError(
                 f"workload '{text}': no program '{parsed.argv[0]}' is found or it may not be run; give its path"
             )
+
+
+def _check_file(text: str, parsed: OwnFile) -> None:
+    """Refuse a file that is not there, and a name that it does not have; it is read and not imported."""
+    path = Path(parsed.path)
+    if not path.is_file():
+        raise StudyError(f"workload '{text}': there is no file {parsed.path} below {Path.cwd()}")
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError, RecursionError):  # its run will say so
+        return
+    offered = [one.name for one in body if isinstance(one, ast.FunctionDef | ast.ClassDef)]
+    if parsed.factory and (parsed.factory in offered or _may_have(body, parsed.factory)):
+        return
+    has = f"it has {', '.join(offered)}" if offered else "it has neither a function nor a class"
+    wanted = f"there is no '{parsed.factory}' in it" if parsed.factory else "name what to measure"
+    example = f", as in {parsed.path}:{offered[0]}" if offered else "; write one, such as def build(setting)"
+    raise StudyError(f"workload '{text}': {wanted}; {has}{example}")
+
+
+def _may_have(body: Sequence[ast.stmt], name: str) -> bool:
+    """Whether a module may get a name otherwise: by an assignment, an import, or something within another statement."""
+    nodes = [node for one in body if not isinstance(one, ast.FunctionDef | ast.ClassDef) for node in ast.walk(one)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    imported = [alias for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names]
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return name in names | defined or any((one.asname or one.name) in (name, "*") for one in imported)
 
 
 def _check_program(program: Program, catalogue: Mapping[str, Entry]) -> None:
@@ -130,9 +166,9 @@ def _check_program(program: Program, catalogue: Mapping[str, Entry]) -> None:
         raise StudyError(f"{where}: there is no folder {program.cwd}")
     if program.stdin is not None and not Path(program.stdin).is_file():
         raise StudyError(f"{where}: there is no file {program.stdin} to read from")
-    for line in (program.command, program.setup, program.prepare, program.cleanup):
-        name = program.argv(line)[0] if line is not None else None
-        if name and not program.shell and "{" not in name and find_executable(name, program.cwd) is None:
+    for line in program.lines.values():
+        name = program.argv(line)[0]
+        if not program.shell and "{" not in name and find_executable(name, program.cwd) is None:
             raise StudyError(f"{where}: no program '{name}' is found or it may not be run; give its path")
 
 
@@ -189,6 +225,13 @@ def _has_no_framework(parsed: Workload, catalogue: Mapping[str, Entry]) -> bool:
     return isinstance(parsed, Command) or (isinstance(parsed, Named) and catalogue[parsed.name].needs != A_FRAMEWORK)
 
 
+def uses_framework(text: str) -> bool:
+    """Whether a workload may use a framework: one of a file may, a program and most of ours do not."""
+    catalogue = read_catalogue()
+    parsed = workload(text) if "." in text or text.split()[0] in catalogue else None
+    return parsed is not None and not _has_no_framework(parsed, catalogue)
+
+
 def missing_extras(
     study: Study, catalogue: Mapping[str, Entry], is_installed: Callable[[str], bool] = is_installed
 ) -> dict[str, str]:
@@ -207,7 +250,7 @@ def missing_extra_sentence(workloads: Iterable[str], extra: str) -> str:
     names = [f"'{name}'" for name in workloads]
     verb = "needs" if len(names) == 1 else "need"
     words = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-    return f"{words} {verb} {extra}, which is not installed; give: pip install 'cpu-scaling[{extra}]'"
+    return f"{words} {verb} {extra}, which is not installed; {to_install(extra)}"
 
 
 def check_extras(study: Study, catalogue: Mapping[str, Entry]) -> None:

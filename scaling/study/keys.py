@@ -1,7 +1,7 @@
 """The keys of a TOML file: what each takes, and the sentence for one that is wrong. Pure.
 
 A value such as `Study` is a dataclass made by `keyed`, whose fields are the keys: the type of a field has its limits,
-`takes` says in words what it accepts. Durations are written as people and schedulers do: 90, 45s, 10m, 1h30m, 1.5 h,
+its `Key` says in words what it accepts. Durations are written as people and schedulers do: 90, 45s, 10m, 1h30m, 1.5 h,
 01:30:00.
 """
 
@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
+from html import escape
 from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 import msgspec
@@ -45,15 +46,15 @@ def parse_toml(text: str) -> dict[str, Any]:
 class Key:
     """What a key accepts, in words, and how a value is read before its type is checked.
 
-    The values of an `axis` multiply into points, each once.
+    The values of an `axis` multiply into points, each once. A key that is not called like its field has a `name`. What
+    `read` has `checked` is no longer converted to the type of the field.
     """
 
     words: str
     read: Callable[[Any], object] = lambda value: value
     axis: bool = False
-
-
-takes = Key
+    name: str = ""
+    checked: bool = False
 
 
 def keys_of(value_type: type) -> dict[str, Key]:
@@ -63,6 +64,27 @@ def keys_of(value_type: type) -> dict[str, Key]:
         one.name: next(part for part in hints[one.name].__metadata__ if isinstance(part, Key))
         for one in fields(value_type)
     }
+
+
+def _given_keys(value: Any) -> dict[str, object]:
+    """The keys of a value that are not as they are when left out."""
+    return {one.name: getattr(value, one.name) for one in fields(value) if getattr(value, one.name) != one.default}
+
+
+def _repr(value: Any) -> str:
+    """What would make the value again."""
+    return f"{type(value).__name__}({', '.join(f'{name}={key!r}' for name, key in _given_keys(value).items())})"
+
+
+def _repr_html(value: Any) -> str:
+    """The keys as a notebook shows them."""
+    given = {
+        name: ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+        for name, key in _given_keys(value).items()
+    }
+    left = 'style="text-align:left"'
+    rows = (f"<tr><th {left}>{name}</th><td {left}>{escape(words)}</td></tr>" for name, words in given.items())
+    return f"<table>{''.join(rows)}</table>"
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -75,33 +97,41 @@ def keyed(
         made: Any = dataclass(frozen=True, slots=True, kw_only=True)(value_type)
         keys, types = keys_of(made), get_type_hints(made, include_extras=True)
         required = [one.name for one in fields(made) if one.default is MISSING]
+        names = {name: key.name or name for name, key in keys.items()}
+        fields_by_name = {key: name for name, key in names.items()}
         plain_init = made.__init__
 
         def init(self: Any, **given: Any) -> None:
-            values, wrong = {}, {name: f"key '{name}' is missing; it takes {keys[name].words}" for name in required}
-            for name, value in given.items():
+            values = {}
+            wrong = {name: f"key '{names[name]}' is missing; it takes {keys[name].words}" for name in required}
+            for given_name, value in given.items():
+                name = fields_by_name.get(given_name, given_name)
                 wrong.pop(name, None)
                 if name not in keys:
-                    hint = did_you_mean(name, keys) or (unknown_key_hint or _known_keys(keys))(value)
+                    hint = did_you_mean(name, names.values()) or (unknown_key_hint or _known_keys(fields_by_name))(
+                        value
+                    )
                     wrong = {name: f"unknown key '{excerpt(name)}'{hint}", **wrong}
                     continue
                 try:
                     values[name] = _read_key(keys[name], types[name], value)
                 except (msgspec.ValidationError, ValueError, RecursionError):
-                    wrong[name] = _wrong_value(name, value, keys[name].words)
+                    wrong[name] = _wrong_value(given_name, value, keys[name].words)
             if wrong:
                 more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
                 raise error(_first(wrong, keys) + more)
             plain_init(self, **values)
 
         made.__init__ = init
+        made.__repr__ = _repr
+        made._repr_html_ = _repr_html
         return made  # type: ignore[no-any-return]
 
     return decorate
 
 
 def _read_key(key: Key, value_type: Any, value: object) -> object:
-    read = msgspec.convert(key.read(value), value_type)
+    read = key.read(value) if key.checked else msgspec.convert(key.read(value), value_type)
     return tuple(dict.fromkeys(read)) if key.axis and isinstance(read, tuple) else read
 
 

@@ -8,7 +8,7 @@ Pure: the only randomness in it is the study's seed.
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, product
 from math import prod
 from typing import Annotated, Any, NamedTuple, get_type_hints
@@ -21,7 +21,7 @@ from scaling.machine.topology import Cpus, Topology
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Program
-from scaling.study.spec import AXES, CAPS, CPU, Data, Items, Start, Study, Threads
+from scaling.study.spec import AXES, CAPS, CPU, LOADS, Data, Items, Start, Study, Threads
 from scaling.study.workload import Command, workload
 
 # A guess for a run nobody has made yet: interpreter, imports, building and the first step.
@@ -71,7 +71,7 @@ NO_THREADS_OF_JAX = (
 )
 
 # Keys that are only words, and the one that only adds launches.
-FREE = ("name", "question", "launches")
+FREE = ("name", "question", "machine_name", "launches")
 
 
 class Caps(NamedTuple):
@@ -130,6 +130,8 @@ class Point:
     scale: Annotated[str, Setting("strong", "{} scaling")]
     smt: Annotated[PositiveCount, Setting(1, "smt {}")]
     quota: Annotated[PositiveNumber | None, Setting(None, "quota {:g}")] = None
+    clients: Annotated[PositiveCount | None, Setting(None, "clients {}")] = None
+    rate: Annotated[PositiveNumber | None, Setting(None, "rate {:g}")] = None
     items: Annotated[Items, Setting("default", "items {}")]
     data: Annotated[Data, Setting("fixed", "data {}")] = "fixed"
     pipeline_threads: Annotated[Threads | None, Setting("auto", "pipeline threads {}")] = None
@@ -151,7 +153,7 @@ class Point:
     @property
     def baseline(self) -> "Point":
         """The point this one's speedup is against: one replica on one core without a quota, all else the same."""
-        return self if self.is_baseline else replace(self, cores=1, quota=None, replicas=1, beside=None)
+        return self if self.is_baseline else _baseline(self)
 
     @property
     def is_baseline(self) -> bool:
@@ -211,6 +213,11 @@ SETTINGS = {
     for part in getattr(hint, "__metadata__", ())
     if isinstance(part, Setting)
 }
+
+
+@lru_cache(2**16)
+def _baseline(point: Point) -> Point:
+    return replace(point, cores=1, quota=None, replicas=1, beside=None)
 
 
 def settings_words(point: Point, names: Iterable[str] = SETTINGS) -> list[str]:
@@ -324,6 +331,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
     combinations = prod(len(getattr(study, axis)) for axis in axes)
     combinations *= 1 + len(study.beside)
     combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(_inputs(study))
+    combinations *= prod(max(1, len(getattr(study, load))) for load in LOADS)
     packs = 2 if study.replicas == "fill" else len(study.replicas)
     runs = combinations * packs * study.launches * sum(len(cores) for _, cores in counts)
     # Runs of the same cores share their list of CPUs, within a launch where processes take turns.
@@ -395,13 +403,13 @@ def _is_named(study: Study, run: Run) -> bool:
     return named and run.launch <= study.launches
 
 
-def turns_of(study: Study, is_program: bool = False) -> Turns:
+def turns_of(study: Study, program: Program | None = None) -> Turns:
     """The turns of a launch: as many rounds as the study has, unless its `max_seconds` are over before.
 
-    A program is executed anew for every launch, so that its launch is one turn.
+    A program that is executed anew for every launch has one turn.
     """
     seconds = min(study.turn_seconds, study.max_seconds)
-    if is_program:
+    if program and not program.takes_rounds:
         return Turns(1, seconds, 1)
     longest = max(1, int(study.max_seconds / seconds + 1e-9))
     return Turns(min(study.rounds, longest), seconds, min(ROUNDS_FACTOR * study.rounds, longest))
@@ -432,7 +440,7 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
         counts = _core_counts(study, topology, placement, smt, notes)
         most, usable = max(counts), len(usable_cores(topology, _request(study, 1, smt, placement)))
         for cores, quota in _limits(study, counts, smt, notes):
-            for replicas, (name, mode), items, (data, pipeline_threads), (
+            for replicas, subject, items, (data, pipeline_threads), (
                 framework,
                 intra,
                 inter,
@@ -448,8 +456,7 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                 if framework != TENSORFLOW and onednn != study.onednn[0]:
                     continue  # it is TensorFlow's alone
                 uncapped = Point(
-                    workload=name,
-                    mode=mode,
+                    **subject,
                     size=study.size,
                     items=items,
                     scale=study.scale,
@@ -569,10 +576,20 @@ def _inputs(study: Study) -> list[tuple[Data, Threads | None]]:
     ]
 
 
-def _subjects(study: Study) -> list[tuple[str, str]]:
-    """What is measured, by its name and mode."""
-    programs = [(program.name, PROGRAM_MODE) for program in study.programs]
-    return [*product(workload_names(study), study.modes), *programs]
+def _subjects(study: Study) -> list[dict[str, Any]]:
+    """What is measured, by its name and mode, and under which load where it is put under one."""
+    workloads = [{"workload": name, "mode": mode} for name, mode in product(workload_names(study), study.modes)]
+    return workloads + [
+        {"workload": program.name, "mode": PROGRAM_MODE, **load}
+        for program in study.programs
+        for load in _loads(study, program)
+    ]
+
+
+def _loads(study: Study, program: Program) -> list[dict[str, float]]:
+    """Every combination of the loads that a program uses."""
+    used = [load for load in LOADS if load in program.names]
+    return [dict(zip(used, values, strict=True)) for values in product(*(getattr(study, load) for load in used))]
 
 
 def programs_of(study: Study) -> dict[str, Program]:

@@ -4,6 +4,8 @@ A `[[programs]]` table, `scaling run` and the short form `command: ./prog -t {th
 Placeholders are filled in for every run. Braces around another word are written twice; all others stay as they are.
 
     {threads}  {cores}  {smt}  {cpus}  {items}        and {intra}, {inter} where a study varies them
+
+A feature may bring programs of another kind: a subclass with a table, placeholders and a workload of its own.
 """
 
 import os
@@ -12,14 +14,17 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain, pairwise
 from pathlib import PurePath
 from typing import Annotated
 
 from msgspec import Meta
 
 from scaling.errors import StudyError, excerpt
-from scaling.study.keys import keyed, takes
+from scaling.study.keys import Key, keyed
 
+# What looks like a number of threads, or of workers, in a command line.
+FIXED_THREADS = re.compile(r"(-[@jnpTt]|--(threads|jobs|workers|procs|processes|numprocesses|parallel)[= ]) ?\d+")
 PLACEHOLDERS = ("threads", "cores", "smt", "cpus", "items", "intra", "inter")
 _BRACES = re.compile(r"\{\{(?P<plain>\w+)\}\}|\{(?P<name>\w+)\}")
 
@@ -71,8 +76,8 @@ def _pairs(value: object) -> object:
     return tuple(value.items()) if isinstance(value, Mapping) else value
 
 
-_COMMAND = takes("a command line, or a list of its words")
-_PATTERN = takes("a regular expression with one group, the number")
+_COMMAND = Key("a command line, or a list of its words")
+_PATTERN = Key("a regular expression with one group, the number")
 
 
 def program_name(words: Sequence[str]) -> str:
@@ -92,21 +97,27 @@ class Program:
     `throughput` or `seconds` find it: a program that runs for a fixed time is judged by its throughput.
     """
 
-    name: Annotated[str, Meta(pattern=r"^[\w.+-]+$", max_length=100), takes("a name of letters, digits and . _ + -")]
+    name: Annotated[str, Meta(pattern=r"^[\w.+-]+$", max_length=100), Key("a name of letters, digits and . _ + -")]
     command: Annotated[CommandLine, _COMMAND]
-    env: Annotated[Variables, takes('a table such as { KEY = "value", OF_THE_SHELL = {} }', _pairs)] = ()
-    cwd: Annotated[str | None, takes("a folder")] = None
-    stdin: Annotated[str | None, takes("a file")] = None
+    env: Annotated[Variables, Key('a table such as { KEY = "value", OF_THE_SHELL = {} }', _pairs)] = ()
+    cwd: Annotated[str | None, Key("a folder")] = None
+    stdin: Annotated[str | None, Key("a file")] = None
     setup: Annotated[CommandLine | None, _COMMAND] = None
     prepare: Annotated[CommandLine | None, _COMMAND] = None
     cleanup: Annotated[CommandLine | None, _COMMAND] = None
-    shell: Annotated[bool, takes("true or false")] = False
-    ignore_failure: Annotated[bool, takes("true or false")] = False
-    warmup: Annotated[int, Meta(ge=0, le=65536), takes("a number from 0")] = 0
-    steps: Annotated[Executions, takes("a number from 1")] = 1
-    items: Annotated[Executions | str | None, takes("a number from 1, or a regular expression with one group")] = None
+    shell: Annotated[bool, Key("true or false")] = False
+    ignore_failure: Annotated[bool, Key("true or false")] = False
+    warmup: Annotated[int, Meta(ge=0, le=65536), Key("a number from 0")] = 0
+    steps: Annotated[Executions, Key("a number from 1")] = 1
+    items: Annotated[Executions | str | None, Key("a number from 1, or a regular expression with one group")] = None
     throughput: Annotated[str | None, _PATTERN] = None
     seconds: Annotated[str | None, _PATTERN] = None
+
+    table = "programs"
+    workload = "command"
+    placeholders = PLACEHOLDERS
+    takes_rounds = False  # it is executed anew for every launch
+    needs_others = False  # it has no use for the CPUs that a run leaves
 
     def __post_init__(self) -> None:
         """Refuse what its keys cannot mean together."""
@@ -116,9 +127,34 @@ class Program:
                 _check_one_group(pattern)
         if self.throughput and self.seconds:
             raise StudyError(f"program '{self.name}': give throughput or seconds, not both")
-        for line in (self.command, self.setup, self.prepare, self.cleanup):
-            if line is not None:
-                check_placeholders(f"program '{self.name}'", self.argv(line))
+        for line in self.lines.values():
+            check_placeholders(f"program '{self.name}'", self.argv(line), self.placeholders)
+
+    @property
+    def lines(self) -> dict[str, CommandLine]:
+        """Its command lines by the names that its workload has for them, those of what is measured first."""
+        lines = {"argv": self.command, "setup": self.setup, "before_each": self.prepare, "cleanup": self.cleanup}
+        return {name: line for name, line in lines.items() if line is not None}
+
+    @property
+    def measured(self) -> tuple[CommandLine, ...]:
+        """The lines of what is measured."""
+        return (self.command,)
+
+    @property
+    def configuration(self) -> tuple[str, ...]:
+        """The files that what is measured is configured with."""
+        return ()
+
+    @property
+    def options(self) -> dict[str, object]:
+        """What its workload is given beyond what that of every program is."""
+        return {}
+
+    @property
+    def names(self) -> set[str]:
+        """The placeholders that it uses."""
+        return names_in(word for line in self.lines.values() for word in self.argv(line))
 
     def argv(self, line: CommandLine | None = None) -> tuple[str, ...]:
         """The words of its command, or of another line of it; with a shell, what starts that on the line."""
@@ -139,13 +175,12 @@ class Program:
     @property
     def scales_items(self) -> bool:
         """Whether its command is told how many items to handle."""
-        return any(match["name"] == "items" for word in self.argv() for match in _BRACES.finditer(word))
+        return "items" in names_in(self.argv())
 
 
 def _refuse_bytes(program: Program) -> None:
     """Refuse text that is not UTF-8: a study is kept, and TOML has no other."""
-    lines = [program.command, program.setup, program.prepare, program.cleanup]
-    words = [word for line in lines if line is not None for word in ([line] if isinstance(line, str) else line)]
+    words = [word for line in program.lines.values() for word in ([line] if isinstance(line, str) else line)]
     words += [text for pair in program.env for text in pair if isinstance(text, str)]
     for text in (*words, *filter(None, (program.cwd, program.stdin))):
         if text != text.encode(errors="replace").decode():
@@ -166,12 +201,12 @@ def split_line(where: str, line: str) -> tuple[str, ...]:
     return words
 
 
-def check_placeholders(where: str, words: tuple[str, ...]) -> None:
+def check_placeholders(where: str, words: tuple[str, ...], placeholders: Sequence[str] = PLACEHOLDERS) -> None:
     """Refuse words in braces that are neither a placeholder nor written with two braces."""
     for match in _BRACES.finditer(" ".join(words)):
         name = match["name"]
-        if name is not None and name not in PLACEHOLDERS:
-            known = ", ".join(f"{{{placeholder}}}" for placeholder in PLACEHOLDERS)
+        if name is not None and name not in placeholders:
+            known = ", ".join(f"{{{placeholder}}}" for placeholder in placeholders)
             raise StudyError(
                 f"{where}: unknown placeholder {{{excerpt(name)}}}; there are {known}, and what is none is written "
                 f"{{{{{excerpt(name)}}}}}"
@@ -202,3 +237,13 @@ def _check_one_group(pattern: str) -> None:
         raise StudyError(
             f"programs: {excerpt(pattern)!r} has {groups} groups; put one pair of parentheses around the number"
         )
+
+
+def fixed_threads(words: Sequence[str]) -> str | None:
+    """The words of a command line that look like a number of threads, '-T4' or '--threads 4'; None where there are
+    none, or where the line has a placeholder."""
+    if any("{" in word for word in words):
+        return None
+    single = (word for word in words[1:] if FIXED_THREADS.fullmatch(word))
+    pairs = (f"{one} {other}" for one, other in pairwise(words[1:]) if other.isdecimal())
+    return next(chain(single, (pair for pair in pairs if FIXED_THREADS.fullmatch(pair))), None)

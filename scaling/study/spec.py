@@ -4,17 +4,21 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from msgspec import Meta
 
 from scaling.errors import StudyError, excerpt
+from scaling.features import features, resolve
 from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
-from scaling.study.keys import Key, as_list, did_you_mean, keyed, keys_of, parse_toml, takes
+from scaling.study.keys import Key, as_list, did_you_mean, keyed, keys_of, parse_toml
 from scaling.study.programs import FromShell, Program
 from scaling.study.workload import Command, workload
+
+# The loads that a service is put under, by the keys they have in a study and in a point, and as placeholders.
+LOADS = ("clients", "rate")
 
 # Caps of power and clocks, by the keys they have in a study and in a point.
 CAPS = ("cpu_power_watts", "cpu_max_mhz", "gpu_power_watts", "gpu_max_mhz")
@@ -49,10 +53,11 @@ Threads = Count | Literal["auto", "cpus", "cores"]
 Quota = Annotated[float, Meta(ge=0.01, le=65536)]
 Watts = Annotated[float, Meta(gt=0, le=1_000_000)]
 Mhz = Annotated[float, Meta(gt=0, le=100_000)]
+Rate = Annotated[float, Meta(gt=0, le=1e12)]
 Start = Literal["spawn", "fork"]
 Data = Literal["fixed", "fresh", "pipeline"]
 Device = Literal["cpu", "gpu"]
-Mode = Literal["train", "infer"]
+Mode = Literal["train", "infer", "run"]
 
 ONE_OR_MORE = Meta(min_length=1)
 Counts = Annotated[tuple[Count, ...], ONE_OR_MORE]
@@ -70,7 +75,7 @@ WORKLOADS = 'names such as "calibrated", "file.py:factory" or "command: ./prog"'
 
 def _axis(words: str, read: Callable[[Any], object] = as_list) -> Key:
     """A key whose values multiply into points: a folder may grow along it."""
-    return takes(words, read, axis=True)
+    return Key(words, read, axis=True)
 
 
 _WATTS = _axis("'none', watts above 0, or a list of them")
@@ -78,11 +83,17 @@ _MHZ = _axis("'none', a clock in MHz above 0, or a list of them")
 _THREADS = _axis("'auto', 'cpus', 'cores', a number from 1, or a list of them")
 
 
-def _programs(value: object) -> object:
-    """Tables as programs; what is not a list of tables is left for the check that follows."""
+def _programs(value: object) -> tuple[Program, ...]:
+    """Tables as programs; ValueError where it is no list of tables."""
     if not isinstance(value, list | tuple) or not all(isinstance(table, dict | Program) for table in value):
-        return value
-    return [table if isinstance(table, Program) else Program(**table) for table in value]
+        raise ValueError("no list of tables")
+    return tuple(table if isinstance(table, Program) else Program(**table) for table in value)
+
+
+def program_tables() -> dict[str, type[Program]]:
+    """The tables of a study that hold programs, each with its type: the core's and those of features."""
+    added = {name: resolve(function) for feature in features() for name, function in feature.programs.items()}
+    return {Program.table: Program, **cast("dict[str, type[Program]]", added)}
 
 
 def _unknown_key_hint(value: object) -> str:
@@ -96,13 +107,18 @@ def _unknown_key_hint(value: object) -> str:
 class Study:
     """The question: which workloads, over which axes, measured how carefully. StudyError where a value is wrong."""
 
-    name: Annotated[Word, takes("text")] = "study"
-    question: Annotated[str, takes("text")] = ""
+    name: Annotated[Word, Key("text")] = "study"
+    question: Annotated[str, Key("text")] = ""
+    machine_name: Annotated[Word | None, Key("text, stored instead of the host's name")] = None
     workloads: Annotated[Names, _axis(WORKLOADS)] = ()
-    programs: Annotated[tuple[Program, ...], _axis("tables with a name and a command", _programs)] = ()
+    programs: Annotated[
+        tuple[Program, ...], Key("tables with a name and a command", _programs, axis=True, checked=True)
+    ] = ()
     beside: Annotated[Names, _axis("names of workloads or programs of the study")] = ()
-    modes: Annotated[tuple[Mode, ...], ONE_OR_MORE, _axis("'train', 'infer' or both in a list")] = ("train",)
-    size: Annotated[Literal["published", "small"], takes("'published' or 'small'")] = "published"
+    modes: Annotated[
+        tuple[Mode, ...], ONE_OR_MORE, _axis("'train', 'infer' or both in a list, or 'run' for what does neither")
+    ] = ("train",)
+    size: Annotated[Literal["published", "small"], Key("'published' or 'small'")] = "published"
     items: Annotated[
         tuple[Items, ...], ONE_OR_MORE, _axis("'default', a number of items from 1, or a list of them")
     ] = ("default",)
@@ -110,7 +126,7 @@ class Study:
         "fixed",
     )
     pipeline_threads: Annotated[ThreadsList, _THREADS] = ("auto",)
-    scale: Annotated[Literal["strong", "weak"], takes("'strong' or 'weak'")] = "strong"
+    scale: Annotated[Literal["strong", "weak"], Key("'strong' or 'weak'")] = "strong"
     cores: Annotated[
         Literal["doubling", "all", "most"] | Counts,
         _axis("'doubling', 'all', 'most', or counts from 1 such as \"1-20\" or [1, 2, 4]", _counts),
@@ -125,10 +141,12 @@ class Study:
         ONE_OR_MORE,
         _axis("'none', CPUs from 0.01 such as 1.5 or \"1500m\", or a list of them", _quotas),
     ] = ("none",)
-    within: Annotated[Word | None, takes('a domain such as "S0" or "M8"')] = None
-    reserve: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], takes('CPU numbers such as "0" or [0, 1]', _counts)] = ()
-    core_type: Annotated[Word | None, takes("a core type that `scaling topology` shows")] = None
-    memory: Annotated[Literal["local", "interleave", "none"], takes("'local', 'interleave' or 'none'")] = "local"
+    clients: Annotated[tuple[Count, ...], _axis('counts from 1 such as "1,2,4" or [1, 8, 64]', _counts)] = ()
+    rate: Annotated[tuple[Rate, ...], _axis("a rate above 0, or a list of them")] = ()
+    within: Annotated[Word | None, Key('a domain such as "S0" or "M8"')] = None
+    reserve: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Key('CPU numbers such as "0" or [0, 1]', _counts)] = ()
+    core_type: Annotated[Word | None, Key("a core type that `scaling machine topology` shows")] = None
+    memory: Annotated[Literal["local", "interleave", "none"], Key("'local', 'interleave' or 'none'")] = "local"
     intra: Annotated[ThreadsList, _THREADS] = ("auto",)
     inter: Annotated[ThreadsList, _THREADS] = ("auto",)
     framework: Annotated[
@@ -143,19 +161,19 @@ class Study:
     cpu_max_mhz: Annotated[MhzList, _MHZ] = ("none",)
     gpu_power_watts: Annotated[WattsList, _WATTS] = ("none",)
     gpu_max_mhz: Annotated[MhzList, _MHZ] = ("none",)
-    energy: Annotated[Literal["auto", "none"], takes("'auto' or 'none'")] = "auto"
-    start: Annotated[Start, takes("'spawn' or 'fork'")] = "spawn"
-    python: Annotated[Word | None, takes("the path of a Python interpreter or of a virtual environment")] = None
-    design: Annotated[Literal["turns", "apart"], takes("'turns' or 'apart'")] = "turns"
-    rounds: Annotated[Count, takes("a number from 1")] = 10
-    turn_seconds: Annotated[float, Meta(gt=0, le=3600), takes("seconds above 0, at most an hour")] = 1.0
-    steps: Annotated[Count | None, takes("a number from 1")] = None
-    warmup: Annotated[int, Meta(ge=0, le=65536), takes("a number from 0")] = 0
-    launches: Annotated[Count, takes("a number from 1")] = 5
-    precision: Annotated[float, Meta(gt=0, lt=1), takes("a ratio above 0 and below 1, such as 0.01")] = 0.01
-    max_seconds: Annotated[float, Meta(gt=0, le=86_400), takes("seconds above 0, at most a day")] = 60.0
-    timeout_seconds: Annotated[float, Meta(gt=0, le=864_000), takes("seconds above 0, at most ten days")] = 600.0
-    seed: Annotated[int, Meta(ge=0, lt=2**32), takes("a number from 0 below 4294967296")] = 1
+    energy: Annotated[Literal["auto", "none"], Key("'auto' or 'none'")] = "auto"
+    start: Annotated[Start, Key("'spawn' or 'fork'")] = "spawn"
+    python: Annotated[Word | None, Key("the path of a Python interpreter or of a virtual environment")] = None
+    design: Annotated[Literal["turns", "apart"], Key("'turns' or 'apart'")] = "turns"
+    rounds: Annotated[Count, Key("a number from 1")] = 10
+    turn_seconds: Annotated[float, Meta(gt=0, le=3600), Key("seconds above 0, at most an hour")] = 1.0
+    steps: Annotated[Count | None, Key("a number from 1")] = None
+    warmup: Annotated[int, Meta(ge=0, le=65536), Key("a number from 0")] = 0
+    launches: Annotated[Count, Key("a number from 1")] = 5
+    precision: Annotated[float, Meta(gt=0, lt=1), Key("a ratio above 0 and below 1, such as 0.01")] = 0.01
+    max_seconds: Annotated[float, Meta(gt=0, le=86_400), Key("seconds above 0, at most a day")] = 60.0
+    timeout_seconds: Annotated[float, Meta(gt=0, le=864_000), Key("seconds above 0, at most ten days")] = 600.0
+    seed: Annotated[int, Meta(ge=0, lt=2**32), Key("a number from 0 below 4294967296")] = 1
 
     def __post_init__(self) -> None:
         """Refuse what its keys cannot mean, each and together."""
@@ -167,6 +185,7 @@ class Study:
         _check_data(self)
         _check_framework(self)
         _check_fixed_steps(self)
+        _check_loads(self)
 
 
 # The keys whose values multiply into points: a folder may grow along them, and along nothing else.
@@ -261,6 +280,24 @@ def _check_fixed_steps(study: Study) -> None:
         )
 
 
+def _check_loads(study: Study) -> None:
+    """Refuse loads that no program is put under, a program without the loads that its line names, and packs of those
+    that need other CPUs."""
+    needing = [program.name for program in study.programs if program.needs_others]
+    if needing and (study.replicas != (1,) or study.beside):
+        raise StudyError(
+            f"'{needing[0]}' needs the cores that it leaves for its load, so it cannot be measured in packs; leave "
+            "replicas and beside out"
+        )
+    for axis in LOADS:
+        using = [program.name for program in study.programs if axis in program.names]
+        values = getattr(study, axis)
+        if using and not values:
+            raise StudyError(f"program '{using[0]}' uses {{{axis}}}, and the study has none; give {axis} = [1, 2, 4]")
+        if values and not using:
+            raise StudyError(f"{axis} is {list(values)}, but no line of a service uses {{{axis}}}; leave {axis} out")
+
+
 def study_from_toml(text: str, source: str, settings: Iterable[str] = ()) -> Study:
     """The study a TOML text describes, with KEY=VALUE settings laid over it."""
     try:
@@ -270,9 +307,17 @@ def study_from_toml(text: str, source: str, settings: Iterable[str] = ()) -> Stu
     keys.setdefault("name", source.rsplit("/", 1)[-1].removesuffix(".toml"))
     keys.update(map(_setting, settings))
     try:
-        return Study(**keys)
+        return Study(**_with_programs(keys))
     except StudyError as error:
         raise StudyError(f"study {source}: {error}") from error
+
+
+def _with_programs(keys: dict[str, Any]) -> dict[str, Any]:
+    """Keys with the tables of all kinds of programs under one."""
+    kinds = {name: kind for name, kind in program_tables().items() if isinstance(keys.get(name), list)}
+    made = [kind(**table) if isinstance(table, dict) else table for name, kind in kinds.items() for table in keys[name]]
+    others = {name: value for name, value in keys.items() if name not in kinds}
+    return {**others, Program.table: made} if kinds else keys
 
 
 def study_to_toml(study: Study, comment: str) -> str:
@@ -283,14 +328,15 @@ def study_to_toml(study: Study, comment: str) -> str:
     ]
     for program in study.programs:
         given = [field.name for field in fields(program) if getattr(program, field.name) != field.default]
-        lines += ["", "[[programs]]", *(_toml_line(key, getattr(program, key)) for key in given)]
+        keys = keys_of(type(program))
+        lines += ["", f"[[{program.table}]]"]
+        lines += [_toml_line(keys[name].name or name, getattr(program, name)) for name in given]
     return "\n".join(lines) + "\n"
 
 
 def _toml_line(key: str, value: object) -> str:
     """A key and its value. JSON's strings, numbers and arrays are TOML's, but for DEL, which TOML wants escaped."""
-    if key == "env":
-        assert isinstance(value, tuple)
+    if isinstance(value, tuple) and value and all(isinstance(pair, tuple) for pair in value):
         text = "{ " + ", ".join(f"{json.dumps(name)} = {_variable(variable)}" for name, variable in value) + " }"
     else:
         text = _json(value)

@@ -28,7 +28,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A factory in a user's Python file."""
+    """A factory in a user's Python file; without its name, the file is refused with the names that it has."""
 
     path: str
     factory: str
@@ -78,6 +78,8 @@ def workload(text: str) -> Workload:
     name, *settings = text.split()
     options = tuple(_option(text, setting) for setting in settings)
     path, colon, factory = name.rpartition(":")
+    if name.endswith(".py"):
+        return OwnFile(name, "", options)
     if colon:
         if not (path.endswith(".py") and factory.isidentifier()):
             raise StudyError(f"workload '{text}': write a file and a function in it, such as net.py:factory")

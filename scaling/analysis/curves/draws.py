@@ -1,11 +1,12 @@
 """Draws of whole curves, off which everything is read: speedup, efficiency, limit, sizes, bands. Pure."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
-from scaling.analysis.arrays import Floats
-from scaling.analysis.curves.laws import Scale, relative_time
+from scaling.analysis.arrays import Floats, Indices
+from scaling.analysis.curves.laws import OVERHEADS, Law, Scale, relative_time
 from scaling.analysis.curves.observations import Measured
 from scaling.analysis.estimates import Estimate
 
@@ -22,13 +23,15 @@ EVERY, BEYOND = 64, 48
 class Draws:
     """Curves as they might be, all equally likely: a law each, and its deviations from it at `nodes` (cores).
 
-    `log_seconds` is of one core. `noise_factor` is of the variance of launches, over what was estimated from `counts`.
-    Under weak `scale` times are those of the items of one core.
+    `log_seconds` is of one core. `overhead` says which of `OVERHEADS` coherency belongs to. `noise_factor` is of the
+    variance of launches, over what was estimated from `counts`. Under weak `scale` times are those of the items of one
+    core.
     """
 
     log_seconds: Floats
     contention: Floats
     coherency: Floats
+    overhead: Indices
     nodes: Floats
     deviations: Floats
     noise_factor: Floats
@@ -43,8 +46,17 @@ class Draws:
     def log_law(self, cores: Floats) -> Floats:
         """Log seconds over those on one core by the law alone, draws × cores."""
         s, k = self.contention[:, None], self.coherency[:, None]
-        logs: Floats = np.log(relative_time(cores, s, k, stretch_at(self.counts, cores), self.scale))
+        overhead = np.stack([one.at(cores) for one in OVERHEADS])[self.overhead]
+        logs: Floats = np.log(relative_time(cores, s, k, stretch_at(self.counts, cores), self.scale, overhead))
         return logs
+
+    @property
+    def law(self) -> Law:
+        """The law that most of them follow; Amdahl's, or Gustafson's, without coherency."""
+        plain = Law.GUSTAFSON if self.scale == "weak" else Law.AMDAHL
+        followed = Counter(np.where(self.coherency > 0.0, self.overhead, -1).tolist())
+        index = max(sorted(followed), key=followed.__getitem__)
+        return plain if index < 0 else OVERHEADS[index].law
 
     def deviation(self, cores: Floats) -> Floats:
         """How far the curves are off their laws, as logarithms of time, draws × cores; beyond the last as there."""
@@ -73,16 +85,19 @@ class Draws:
     def speedup_limit(self) -> Floats:
         """The largest speedup on any number of cores, by draw: that of the law, as far off it as the curve's end is.
 
-        1/s under Amdahl's law; S at √((1 - s)/k) with coherency; none under Gustafson's
+        1/s under Amdahl's law; with coherency where its time is least; none under Gustafson's
         """
         s, k = self.contention, self.coherency
         if self.scale == "weak":
             scaled: Floats = np.where(s >= 1.0, 1.0, np.inf)
             return scaled
         with np.errstate(divide="ignore", invalid="ignore"):
-            least_time = np.maximum(s - k + 2.0 * np.sqrt(k * (1.0 - s)), 0.0)
-            beyond = np.sqrt((1.0 - s) / k) >= self.nodes[-1]
-            of_law = np.where(beyond, np.exp(-self.deviations[:, -1]) / least_time, 0.0)
+            by_law = np.array([one.least(s, k) for one in OVERHEADS])
+            cores, least_time = np.where(
+                k > 0.0, by_law[self.overhead, :, np.arange(self.size)].T, [np.full_like(s, np.inf), s]
+            )
+            of_law = np.exp(-self.deviations[:, -1]) / np.maximum(least_time, 0.0)
+            of_law = np.where(cores >= self.nodes[-1], of_law, 0.0)
         most: Floats = np.maximum(self.speedup(self.nodes).max(axis=1), of_law)
         return most
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from scaling.analysis.arrays import Floats
 from scaling.analysis.curves.draws import EXTRAPOLATION_LIMIT, INTERVAL, Draws, estimate, stretch_at
-from scaling.analysis.curves.laws import Law, relative_time, serial_fraction
+from scaling.analysis.curves.laws import WITHOUT_COHERENCY, Law, relative_time, serial_fraction
 from scaling.analysis.curves.observations import measured
 from scaling.analysis.curves.posterior import DEVIATIONS, Posterior
 from scaling.analysis.estimates import Estimate
@@ -81,7 +82,7 @@ class CurvePoint:
     efficiency: Estimate
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SeriesFit:
     """A series with the draws of its curve; `exact` is how likely a law holds exactly.
 
@@ -98,12 +99,13 @@ class SeriesFit:
     cautions: tuple[Caution, ...]
     levels: tuple["SeriesFit", ...] = ()
 
-    @property
+    def __repr__(self) -> str:
+        return f"<SeriesFit of {self.series.label} at {', '.join(f'{cores:g}' for cores in self.counts)} cores>"
+
+    @cached_property
     def law(self) -> Law:
         """The law that most draws follow."""
-        if self.series.scale == "weak":
-            return Law.GUSTAFSON
-        return Law.USL if _has_coherency(self.draws) else Law.AMDAHL
+        return self.draws.law
 
     @property
     def counts(self) -> tuple[float, ...]:
@@ -125,7 +127,7 @@ class SeriesFit:
         """Whether it has too few core counts to say how well a law describes it."""
         return len(self.counts) < LEAST_COUNTS
 
-    @property
+    @cached_property
     def described_within(self) -> float | None:
         """How far its curve is off its law at the count where it is farthest, as a share; None with too few counts."""
         if self.is_short:
@@ -136,7 +138,7 @@ class SeriesFit:
 
     def law_speedup(self, cores: Floats) -> Floats:
         """The speedup of the law alone."""
-        if self.law is Law.USL:
+        if self.law not in WITHOUT_COHERENCY:
             return np.asarray(np.exp(-np.median(self.draws.log_law(cores), axis=0)))
         serial = float(np.median(self.contention))
         stretch = stretch_at(self.draws.counts, cores)
@@ -163,15 +165,15 @@ class SeriesFit:
 
     @property
     def coherency(self) -> Estimate | None:
-        """Of the universal scalability law; None where this is not the law."""
-        return estimate(self.draws.coherency) if self.law is Law.USL else None
+        """Of its law; None where that has none."""
+        return None if self.law in WITHOUT_COHERENCY else estimate(self.draws.coherency)
 
     @property
     def rate_at_1(self) -> Estimate:
         """Work a second on one core."""
         return estimate(self.series.work * np.exp(-self.draws.log_seconds))
 
-    @property
+    @cached_property
     def speedup_limit(self) -> Estimate:
         """The largest speedup on any number of cores; infinite where there is no limit."""
         return estimate(self.draws.speedup_limit())
@@ -270,13 +272,8 @@ def fit(series: Series) -> SeriesFit:
         posterior = Posterior(counts, series.scale)
         draws = posterior.draw()
     weights = dict(zip(DEVIATIONS.tolist(), posterior.deviation_weights().tolist(), strict=True))
-    contention = draws.contention if _has_coherency(draws) else draws.nearest_serial()
+    contention = draws.nearest_serial() if draws.law in WITHOUT_COHERENCY else draws.contention
     return SeriesFit(series, draws, weights[float(DEVIATIONS[0])], contention, tuple(_cautions(series)))
-
-
-def _has_coherency(draws: Draws) -> bool:
-    """Whether most draws follow the universal scalability law."""
-    return bool(np.mean(draws.coherency > 0.0) > 0.5)
 
 
 def _cautions(series: Series) -> list[Caution]:

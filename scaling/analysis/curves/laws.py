@@ -7,6 +7,8 @@ a Karp-Flatt value has to load an array library.
     Planning, 2007
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 from typing import Any, Literal
@@ -18,20 +20,45 @@ Scale = Literal["strong", "weak"]
 
 
 class Law(StrEnum):
-    """A scaling law; the value is the code that scripts match."""
+    """A scaling law; the value is the code that scripts match, `words` and `short` what people call it."""
 
-    AMDAHL = "amdahl"
-    USL = "usl"
-    GUSTAFSON = "gustafson"
+    words: str
+    short: str
 
-    @property
-    def words(self) -> str:
-        """What people call it."""
-        return {
-            Law.AMDAHL: "Amdahl's law",
-            Law.USL: "the universal scalability law",
-            Law.GUSTAFSON: "Gustafson's law",
-        }[self]
+    def __new__(cls, code: str, words: str, short: str) -> "Law":
+        """A law with its names."""
+        law = str.__new__(cls, code)
+        law._value_, law.words, law.short = code, words, short
+        return law
+
+    AMDAHL = "amdahl", "Amdahl's law", "Amdahl"
+    USL = "usl", "the universal scalability law", "USL"
+    GUSTAFSON = "gustafson", "Gustafson's law", "Gustafson"
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """What a law adds to Amdahl's: coherency times a function of the cores that is 0 on one.
+
+    `least` is the number of cores on which the time is least, and that time, by contention and coherency. `share` is
+    how likely the law is before anything was measured, among those of `OVERHEADS`.
+    """
+
+    law: Law
+    at: Callable[[Numbers], Numbers]
+    least: Callable[[Numbers, Numbers], tuple[Numbers, Numbers]]
+    share: float
+
+
+WITHOUT_COHERENCY = (Law.AMDAHL, Law.GUSTAFSON)
+OVERHEADS = (
+    Overhead(
+        Law.USL,
+        at=lambda cores: cores - 1.0,
+        least=lambda s, k: (((1.0 - s) / k) ** 0.5, s - k + 2.0 * (k * (1.0 - s)) ** 0.5),
+        share=1.0,
+    ),
+)
 
 
 def relative_time(
@@ -40,15 +67,18 @@ def relative_time(
     coherency: Numbers = 0.0,
     stretch: Numbers = 1.0,
     scale: Scale = "strong",
+    overhead: Numbers | None = None,
 ) -> Numbers:
     """The time of a fixed amount of work over that on one core; `stretch` is by how much a slower clock slows sharing.
 
-    T(n) / T(1) = (1 - contention) stretch / n + contention + coherency (n - 1): Amdahl's law without coherency, else
-    Gunther's universal scalability law. Where the items grow with the cores it is the inverse of the scaled speedup.
+    T(n) / T(1) = (1 - contention) stretch / n + contention + coherency overhead: Amdahl's law without coherency, else
+    that of the overhead, which is n - 1 in Gunther's universal scalability law, unless it is given. Where the items
+    grow with the cores it is the inverse of the scaled speedup.
     """
     if scale == "weak":
         return 1.0 / scaled_speedup(cores / stretch, contention)
-    return (1.0 - contention) * stretch / cores + contention + coherency * (cores - 1.0)
+    beyond = OVERHEADS[0].at(cores) if overhead is None else overhead
+    return (1.0 - contention) * stretch / cores + contention + coherency * beyond
 
 
 def speedup(cores: Numbers, contention: Numbers, coherency: Numbers = 0.0) -> Numbers:

@@ -22,12 +22,12 @@ from functools import lru_cache
 from importlib.resources import files
 
 import numpy as np
-from scipy.special import chdtri
 
 from scaling.analysis.arrays import Floats, Indices
 from scaling.analysis.curves.draws import Draws, nodes_up_to, two_sided_minimum
-from scaling.analysis.curves.laws import Scale, relative_time
+from scaling.analysis.curves.laws import OVERHEADS, Scale, relative_time
 from scaling.analysis.curves.observations import Measured
+from scaling.analysis.distributions import chi_squared_quantile
 
 SERIAL = np.concatenate([[0.0], np.geomspace(5e-4, 1.0, 79)])
 SERIAL_PRIOR = np.concatenate([[0.1], np.full(79, 0.9 / 79)])
@@ -75,6 +75,7 @@ class _Cell:
     """A deviation and a factor of the noise: the inverse covariance of the counts, and what it gives a common level."""
 
     laws: _Laws
+    overhead: int
     deviation: float
     factor: float
     inverse: Floats
@@ -118,18 +119,19 @@ class Posterior:
         self._cells: list[_Cell] = []
         weights = []
         for deviation, share in zip(DEVIATIONS, prior_of_deviations() if prior is None else prior, strict=True):
-            if share > 0.0:
-                cells, of_cells = self._weigh_laws(float(deviation))
-                self._cells += cells
-                weights.append(of_cells + np.log(share / len(cells)))
+            for number, overhead in enumerate(OVERHEADS if scale == "strong" else OVERHEADS[:1]):
+                if share > 0.0:
+                    cells, of_cells = self._weigh_laws(float(deviation), number)
+                    self._cells += cells
+                    weights.append(of_cells + np.log(share * overhead.share / len(cells)))
         weight = np.exp(np.concatenate(weights) - np.max(weights))
         self._weights: Floats = weight / weight.sum()
 
-    def _weigh_laws(self, deviation: float) -> tuple[list[_Cell], Floats]:
+    def _weigh_laws(self, deviation: float, overhead: int) -> tuple[list[_Cell], Floats]:
         """A cell for every factor of the noise, and the log weights of laws: the smaller τ, the finer they must be."""
         axes = STRONG if self._scale == "strong" else WEAK
         for _ in range(REFINEMENTS):
-            cells, logs = self._weigh_axes(deviation, *axes)
+            cells, logs = self._weigh_axes(deviation, overhead, *axes)
             by_law = logs.max(axis=0).reshape(len(axes[0].values), -1)
             least = by_law.max() - UNLIKELY - _drop(by_law)
             finer = axes[0].finer(by_law.max(axis=1), least), axes[1].finer(by_law.max(axis=0), least)
@@ -138,25 +140,29 @@ class Posterior:
             axes = finer
         return cells, logs
 
-    def _weigh_axes(self, deviation: float, serial: _Axis, coherency: _Axis) -> tuple[list[_Cell], Floats]:
+    def _weigh_axes(
+        self, deviation: float, overhead: int, serial: _Axis, coherency: _Axis
+    ) -> tuple[list[_Cell], Floats]:
         s, k = (values.ravel() for values in np.meshgrid(serial.values, coherency.values, indexing="ij"))
-        residuals = self._residuals(s, k)
+        residuals = self._residuals(s, k, overhead)
         laws = _Laws(s, k, serial.step, coherency.step)
-        weighed = [
-            self._weigh(deviation, float(factor), laws, residuals) for factor in _noise_factors(self._counts.freedom)
-        ]
+        factors = _noise_factors(self._counts.freedom)
+        weighed = [self._weigh(deviation, float(factor), laws, overhead, residuals) for factor in factors]
         on_grid = np.log(np.outer(serial.prior, coherency.prior)).ravel()
         return [cell for cell, _ in weighed], on_grid + np.array([logs for _, logs in weighed])
 
-    def _residuals(self, serial: Floats, coherency: Floats) -> Floats:
+    def _residuals(self, serial: Floats, coherency: Floats, overhead: int) -> Floats:
         """What each law leaves over, laws × counts."""
         cores, stretch = self._counts.cores, self._counts.stretch
         slower = 1.0 if stretch is None else stretch
-        law = relative_time(cores, serial[:, None], coherency[:, None], slower, self._scale)
+        beyond = OVERHEADS[overhead].at(cores)
+        law = relative_time(cores, serial[:, None], coherency[:, None], slower, self._scale, beyond)
         left: Floats = self._counts.logs - np.log(law)
         return left
 
-    def _weigh(self, deviation: float, factor: float, laws: _Laws, residuals: Floats) -> tuple[_Cell, Floats]:
+    def _weigh(
+        self, deviation: float, factor: float, laws: _Laws, overhead: int, residuals: Floats
+    ) -> tuple[_Cell, Floats]:
         counts = self._counts
         brownian = two_sided_minimum(np.log2(counts.cores), np.log2(counts.cores))
         covariance = np.diag(counts.variances * factor + counts.shifts) + deviation**2 * brownian
@@ -166,7 +172,7 @@ class Posterior:
         across = inverse - np.outer(level, level) / precision
         squares = np.sum((residuals @ across) * residuals, axis=1)
         determinant = np.linalg.slogdet(covariance)[1] + np.log(precision)
-        return _Cell(laws, deviation, factor, inverse, level, precision), -0.5 * (squares + determinant)
+        return _Cell(laws, overhead, deviation, factor, inverse, level, precision), -0.5 * (squares + determinant)
 
     def deviation_weights(self) -> Floats:
         """How likely each of `DEVIATIONS` is."""
@@ -184,7 +190,7 @@ class Posterior:
         for number in np.unique(cell):
             here, one = cell == number, self._cells[number]
             serial[here], coherency[here] = one.laws.draw(index[here], chance)
-            residuals = self._residuals(serial[here], coherency[here])
+            residuals = self._residuals(serial[here], coherency[here], one.overhead)
             level[here], at_counts[here] = self._draw_cell(one, residuals, chance)
         tau, factor = (np.array([getattr(one, name) for one in self._cells])[cell] for name in ("deviation", "factor"))
         nodes = nodes_up_to(counts.cores)
@@ -194,6 +200,7 @@ class Posterior:
             + chance.standard_t(max(counts.blocks - 1, 1), size) * np.sqrt(counts.block_variance / counts.blocks),
             contention=serial,
             coherency=coherency,
+            overhead=np.array([one.overhead for one in self._cells])[cell],
             nodes=nodes,
             deviations=_bridges(counts.cores, at_counts, nodes, tau, chance),
             noise_factor=factor,
@@ -255,8 +262,7 @@ def _noise_factors(freedom: int) -> Floats:
     """What the variance of the noise may be over its estimate (scaled inverse χ²)."""
     if freedom == 0:
         return UNKNOWN_FACTORS
-    factors: Floats = freedom / chdtri(freedom, 1.0 - np.array(NOISE_LEVELS))
-    return factors
+    return np.array([freedom / chi_squared_quantile(level, freedom) for level in NOISE_LEVELS])
 
 
 def deviation_likelihoods(counts: Measured, scale: Scale = "strong") -> Floats:

@@ -17,6 +17,8 @@ from scaling.analysis.arrays import Floats, Indices
 
 # The distribution is tabulated over so many standard deviations, so many times in each.
 REACH, POINTS_PER_UNIT = 12.0, 128
+# So many values are tabulated together.
+PER_BLOCK = 16
 # More errors than this are summed up by as many quantiles.
 MOST_ERRORS = 32
 LEAST_DF = 3
@@ -75,18 +77,31 @@ class _Table:
 @lru_cache(maxsize=256)
 def _tables(distribution: LaunchErrors) -> tuple[_Table, _Table, _Table]:
     """The chance of at most each tabulated value, the density there, and its derivative."""
-    at = np.linspace(-REACH, REACH, round(2 * REACH * POINTS_PER_UNIT) + 1)
-    standard = (at[:, None] - np.array(distribution.errors)) / distribution.kernel
-    densities = np.exp(-0.5 * standard**2)
-    densities /= np.sqrt(2.0 * np.pi) * distribution.kernel
-    density = densities.mean(axis=1)
-    standard *= densities
-    change = standard.mean(axis=1) / -distribution.kernel
+    density, change = _densities(distribution)
     # The integral of the density, by its values and slopes at both ends of every step (Euler and Maclaurin).
     step = 1.0 / POINTS_PER_UNIT
     within = step / 2.0 * (density[1:] + density[:-1]) - step**2 / 12.0 * np.diff(change)
     chance = np.append(0.0, np.cumsum(within))
     return _table(chance, 1.0), _table(density, 0.0), _table(change, 0.0)
+
+
+def _densities(distribution: LaunchErrors) -> tuple[Floats, Floats]:
+    """The density at the tabulated values, and its derivative.
+
+    Of a value a + b, with a the middle of its block of values, exp(-(a + b - e)² / 2k²) is a function of a and e, times
+    one of e and b, times one of a and b: a matrix product instead of an exponential of every value and error.
+    """
+    errors, kernel = np.array(distribution.errors), distribution.kernel
+    count = round(2 * REACH * POINTS_PER_UNIT) + 1
+    at = np.arange(PER_BLOCK * -(-count // PER_BLOCK)).reshape(-1, PER_BLOCK) / POINTS_PER_UNIT - REACH
+    middle = at[:, PER_BLOCK // 2, None]
+    within = at[0] - middle[0]
+    of_middle = np.exp(-0.5 * ((middle - errors) / kernel) ** 2)
+    of_within = np.exp(errors[:, None] * within / kernel**2)
+    scale = np.exp(-(middle * within + 0.5 * within**2) / kernel**2) / (np.sqrt(2.0 * np.pi) * kernel * errors.size)
+    density: Floats = of_middle @ of_within * scale
+    change: Floats = ((of_middle * errors) @ of_within * scale - at * density) / kernel**2
+    return density.ravel()[:count], change.ravel()[:count]
 
 
 def _table(entries: Floats, last: float) -> _Table:

@@ -33,6 +33,12 @@ def extrapolation_limit(fit: SeriesFit) -> float:
     return max(one.limit for one in levels_of(fit))
 
 
+def level_sizes(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
+    """The counts that a machine has, or whole numbers, as far as the curve of one number of threads reaches."""
+    most = int(fit.limit + 1e-9)
+    return tuple(count for count in (sizes or plain_sizes(most)).counts if count <= most)
+
+
 @dataclass(frozen=True, eq=False)
 class LevelCurve:
     """The curve of one number of threads per core, what turns take on the host, and one core with one thread.
@@ -77,8 +83,7 @@ class LevelCurve:
 
     def sizes(self, sizes: Sizes | None) -> tuple[int, ...]:
         """Counts the machine has, or whole numbers, as far as it reaches."""
-        most = int(self.fit.limit + 1e-9)
-        return tuple(count for count in (sizes or plain_sizes(most)).counts if count <= most)
+        return level_sizes(self.fit, sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,9 @@ quantiles gets the chance of any time by interpolation, exact at the levels of `
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
-from scipy.special import ndtri
 
 from scaling.analysis.arrays import Floats
 from scaling.analysis.capacity import rate, sustained
@@ -18,10 +18,13 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.levels import LevelCurve, Size
 from scaling.analysis.sizing.mixtures import Mixture
 
+# The probit of a probability, of every one in an array.
+probit = np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])
+
 ASSURANCES = (0.5, 0.8, 0.9, 0.95, 0.99)
 # Levels of the predictive quantiles, as probits: evenly spaced, and one for every assurance.
-PROBITS = np.unique(np.concatenate([np.linspace(-3.4, 3.4, 69).round(1), ndtri(ASSURANCES)]))
-ASSURANCE_PROBITS = tuple(np.searchsorted(PROBITS, ndtri(ASSURANCES) - 1e-12).tolist())
+PROBITS = np.unique(np.concatenate([np.linspace(-3.4, 3.4, 69).round(1), probit(ASSURANCES)]))
+ASSURANCE_PROBITS = tuple(np.searchsorted(PROBITS, probit(ASSURANCES) - 1e-12).tolist())
 # Means of 1, 2, 4, … launches: between them, quantiles are interpolated in the logarithm of their number.
 DOUBLINGS = 12
 # Log seconds of what takes no time at all: a law without a limit.
@@ -151,7 +154,7 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
         sums[0, block] = chance.mean(axis=1)
         sums[1, block] = density @ weight
         sums[2, block] = change @ (weight * inverse)
-    reached: Floats = ndtri(np.clip(sums[0], 1e-300, 1.0 - 1e-16))
+    reached: Floats = probit(np.clip(sums[0], 1e-300, 1.0 - 1e-16))
     height = np.exp(-0.5 * reached**2) / np.sqrt(2.0 * np.pi)
     slope = np.maximum(sums[1], 1e-100) / height
     with np.errstate(over="ignore", invalid="ignore"):  # what is no number halves the bracket
@@ -160,7 +163,7 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
 
 def _replicas(launch: Mixture, means: Iterable[Mixture], of_launch: Floats) -> tuple[tuple[float, ...], ...]:
     """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it."""
-    probits, columns = ndtri(ASSURANCES), [of_launch]
+    probits, columns = probit(ASSURANCES), [of_launch]
     shape = Shape(probits).after(launch, of_launch)
     for mean_of_launches in means:
         columns.append(mixture_quantiles(mean_of_launches, probits, shape.start(mean_of_launches)))

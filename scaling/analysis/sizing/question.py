@@ -180,6 +180,9 @@ class Basis:
     own_left_out: bool = False
 
 
+MEASURED = Basis(Grounds.MEASURED)
+
+
 @dataclass(frozen=True, slots=True)
 class Allocation:
     """An allocation of cores with so many threads each, and what it would do: median and 95 % of the draws.
@@ -210,6 +213,8 @@ class Allocation:
 class Replicas:
     """Replicas of so many cores with so many threads each, their cost an hour, and how sure their sum is.
 
+    `machines` is how many machines like the one measured have room for them, None where it is not known.
+
     `crowding` is how many times as long a step takes beside the others, from packs that were measured; None where none
     were, and replicas are taken not to disturb each other.
     """
@@ -220,6 +225,7 @@ class Replicas:
     hourly_cost: float
     assurance: float
     crowding: float | None = None
+    machines: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +250,8 @@ class ScalingLimits:
     """The landmarks of a series: where more cores stop paying, and where they stop helping, up to so many cores.
 
     `recommended` is the available size with the largest speedup times efficiency, with `threads` per core, among those
-    up to the most cores measured; None where there is none. Knee and peak are whole numbers of cores with as many
+    up to the most cores measured; None where there is none. `speedup` is its speedup over one core with one thread,
+    `basis` what is known of it. Knee and peak are whole numbers of cores with as many
     threads, infinite where they are beyond twice the cores measured.
     """
 
@@ -256,3 +263,5 @@ class ScalingLimits:
     rate_limit: Estimate
     peak_cores: Estimate
     threads: int = 1
+    speedup: Estimate | None = None
+    basis: Basis = MEASURED

@@ -1,18 +1,10 @@
 """Sweeps on the nodes of a cluster: a study in shards, each a job of the scheduler that sweeps on its node."""
 
-from scaling.features import Command, Feature, FigureKind, NodeTypes
+from scaling.features import Feature, FigureKind, NodeTypes
 
 _HERE = __name__
 
 FEATURE = Feature(
-    commands=(
-        Command(
-            "Measure",
-            "status",
-            "Show how far a sweep on a cluster has come: runs made per node type, and its jobs.",
-            f"{_HERE}.status:status",
-        ),
-    ),
     figures=(
         FigureKind(
             "efficiency",
@@ -35,6 +27,7 @@ FEATURE = Feature(
     ),
     node_types=NodeTypes(
         marker="cluster.toml",
+        standings=f"{_HERE}.status:standings",
         members=f"{_HERE}.folder:measured_node_types",
         beside_points=f"{_HERE}.reporting:beside_points",
         beside_answers=f"{_HERE}.reporting:beside_answers",
@@ -42,5 +35,9 @@ FEATURE = Feature(
         write_reports=f"{_HERE}.reporting:write_reports",
     ),
     engines={"cluster": f"{_HERE}.driver:run_on_cluster"},
-    schemas={"status": f"{_HERE}.status:printed"},
+    schemas={
+        "show": f"{_HERE}.schemas:node_type_points",
+        "show sections": f"{_HERE}.schemas:node_type_sections",
+        "capacity": f"{_HERE}.schemas:node_type_answers",
+    },
 )

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from scaling.errors import ScalingError, excerpt
-from scaling.study.keys import as_list, keyed, parse_duration, parse_toml, takes
+from scaling.study.keys import Key, as_list, keyed, parse_duration, parse_toml
 
 # Folders that stand beside those of the node types.
 RESERVED_NAMES = ("jobs", "figures")
@@ -31,18 +31,18 @@ Seconds = Annotated[int, Meta(ge=1, le=864_000)]
 class NodeType:
     """Nodes that are alike, how the scheduler is asked for one, and how many may be had at a time."""
 
-    name: Annotated[Name, takes("a word of letters, digits, '-' and '_'")]
-    scheduler: Annotated[Literal["slurm", "lsf", "pbs"], takes("'slurm', 'lsf' or 'pbs'")] = "slurm"
-    constraint: Annotated[Line | None, takes("a feature of the nodes, as the scheduler spells it")] = None
-    partition: Annotated[Line | None, takes("a partition or queue")] = None
-    account: Annotated[Line | None, takes("an account or project")] = None
-    hosts: Annotated[Lines, takes('node names such as ["n1", "n2"]', as_list, axis=True)] = ()
-    options: Annotated[Lines, takes('further options of the scheduler, such as ["--reservation=r1"]', as_list)] = ()
-    nodes: Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, takes("a number from 1 to 10000")] = None
-    walltime: Annotated[Seconds, takes('a time such as "4h" or "01:30:00", at most ten days', _seconds)] = 3600
-    setup: Annotated[str, takes("shell lines that a job executes before anything else")] = ""
-    python: Annotated[Line | None, takes('the interpreter on the nodes, such as "python3" after a set-up line')] = None
-    core_hour: Annotated[float, Meta(gt=0, lt=1e9), takes("the price of a core for an hour, above 0")] = 1.0
+    name: Annotated[Name, Key("a word of letters, digits, '-' and '_'")]
+    scheduler: Annotated[Literal["slurm", "lsf", "pbs"], Key("'slurm', 'lsf' or 'pbs'")] = "slurm"
+    constraint: Annotated[Line | None, Key("a feature of the nodes, as the scheduler spells it")] = None
+    partition: Annotated[Line | None, Key("a partition or queue")] = None
+    account: Annotated[Line | None, Key("an account or project")] = None
+    hosts: Annotated[Lines, Key('node names such as ["n1", "n2"]', as_list, axis=True)] = ()
+    options: Annotated[Lines, Key('further options of the scheduler, such as ["--reservation=r1"]', as_list)] = ()
+    nodes: Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, Key("a number from 1 to 10000")] = None
+    walltime: Annotated[Seconds, Key('a time such as "4h" or "01:30:00", at most ten days', _seconds)] = 3600
+    setup: Annotated[str, Key("shell lines that a job executes before anything else")] = ""
+    python: Annotated[Line | None, Key('the interpreter on the nodes, such as "python3" after a set-up line')] = None
+    core_hour: Annotated[float, Meta(gt=0, lt=1e9), Key("the price of a core for an hour, above 0")] = 1.0
 
     @property
     def node_count(self) -> int:
@@ -76,8 +76,8 @@ NodeTypes = Annotated[tuple[NodeType, ...], Meta(min_length=1)]
 class Cluster:
     """Every node type a study is carried out on, and how often folders and scheduler are read."""
 
-    node_types: Annotated[NodeTypes, takes("at least one [[node_types]] table", _node_types)]
-    poll_seconds: Annotated[float, Meta(ge=0.2, le=3600), takes("seconds from 0.2 to 3600")] = 10.0
+    node_types: Annotated[NodeTypes, Key("at least one [[node_types]] table", _node_types)]
+    poll_seconds: Annotated[float, Meta(ge=0.2, le=3600), Key("seconds from 0.2 to 3600")] = 10.0
 
 
 def cluster_from_toml(text: str, source: str) -> Cluster:

@@ -12,7 +12,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from scaling.api.measuring import Monitor, default_folder, read_study, stop_requests
+from scaling.api.measuring import default_folder, read_study, stop_requests
+from scaling.api.progress import Monitor
 from scaling.api.results import Results, load
 from scaling.errors import ScalingError, StoreError, StudyError
 from scaling.features.cluster.cluster import Cluster, ClusterError, NodeType, cluster_from_toml
@@ -308,7 +309,7 @@ def run_on_cluster(
 ) -> tuple[Results, list[str]]:
     """Carry out a study on every node type of a cluster; the results, and the node types that are not complete."""
     requested, toml = read_study(study, settings)
-    _refuse_interpreter(requested)
+    _refuse_keys_of_one_machine(requested)
     for text in requested.workloads:
         check_workload(text, read_catalogue())
     where = folder or default_folder(requested)
@@ -381,7 +382,11 @@ def _words(row: Row) -> str:
     return f"{point_words(row.run.point)}, launch {row.run.launch}, on {row.machine.host}: {outcome}"
 
 
-def _refuse_interpreter(study: Study) -> None:
+def _refuse_keys_of_one_machine(study: Study) -> None:
+    if study.machine_name is not None:
+        raise StudyError(
+            f"study '{study.name}': machine_name = '{study.machine_name}' names one machine; leave it out for a cluster"
+        )
     if study.python is not None:
         raise StudyError(
             f"study '{study.name}': the nodes of a cluster have interpreters of their own; leave python out of the "

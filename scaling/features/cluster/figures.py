@@ -67,7 +67,7 @@ def capacity(node_types: Sequence[NodeTypeEvaluation], target: float | None = No
         for name, group in groups.items()
     ]
     caption = f"Work done per second: a node type may scale worse and still be faster. {MARKS}; lines are laws."
-    return Drawing(caption, compile_figure(CoresFigure(panels, THROUGHPUT.y_label, share_y=False)))
+    return Drawing(caption, compile_figure(CoresFigure(panels, THROUGHPUT.y_label, share_y=False, linear=True)))
 
 
 def _groups(node_types: Sequence[NodeTypeEvaluation], quantity: Quantity) -> dict[str, list[Series]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from scaling.errors import excerpt
+from scaling.errors import excerpt, to_install
 from scaling.features.cluster.cluster import ClusterError, NodeType
 from scaling.features.cluster.folder import LOG
 
@@ -79,7 +79,7 @@ def check_parsl() -> None:
         import parsl.providers  # noqa: F401
     except ImportError as error:
         raise ClusterError(
-            "a sweep on a cluster needs Parsl, which is not installed; give: pip install 'cpu-scaling[cluster]'"
+            f"a sweep on a cluster needs Parsl, which is not installed; {to_install('cluster')}"
         ) from error
     logging.getLogger("parsl").propagate = False
     logging.getLogger("parsl").addHandler(logging.NullHandler())

@@ -34,7 +34,7 @@ from scaling.reporting.plots.registry import names
 from scaling.reporting.points import evaluation_notes
 from scaling.reporting.words import Table, count, duration, figure, point_words, share, with_interval
 from scaling.results.rows import launch_of
-from scaling.results.store import period, read_study_toml
+from scaling.results.store import period, read_study_toml, where_and_when
 from scaling.study.privacy import without_secrets
 
 UNKNOWN = Words("–")
@@ -57,7 +57,14 @@ def draw(results: Sources, kinds: Sequence[str] | None = None, target: float | N
     """The figures asked for that have the node types of a folder as their series."""
     chosen = [kind for kind in names("node types") if not kinds or kind in kinds]
     if chosen:
-        yield from draw_kinds("node types", evaluations(results), chosen, target)
+        yield from _draw(evaluations(results), chosen, target)
+
+
+def _draw(
+    node_types: Sequence[NodeTypeEvaluation], kinds: Sequence[str] | None, target: float | None
+) -> Iterator[Drawn]:
+    rows = [row for node_type in node_types for row in node_type.evaluation.folder.rows]
+    return draw_kinds("node types", node_types, kinds, target, where_and_when(rows))
 
 
 def evaluations(results: Sources) -> list[NodeTypeEvaluation]:
@@ -77,7 +84,7 @@ def write_reports(
     for one in node_types:
         write_page(pages[one.name], page_text(one.evaluation, figures / one.name if figures else None, on_file))
     study = read_study_toml(results.path)
-    drawings = draw_kinds("node types", node_types, None, target)
+    drawings = _draw(node_types, None, target)
     text = node_types_page(
         results.path.resolve().name,
         study if study is None or results.sources[0].full else without_secrets(study),
@@ -207,9 +214,7 @@ def node_types_page(
     """
     study = provenance.study_of(study_toml, name)
     works = same_work(node_types, target)
-    figures, undrawn = embed_figures(
-        draw_kinds("node types", node_types, None, target) if drawings is None else drawings
-    )
+    figures = embed_figures(_draw(node_types, None, target) if drawings is None else drawings)
     rows = [row for node_type in node_types for row in node_type.evaluation.folder.rows]
     machines = {
         (node_type.name, row.machine.host) for node_type in node_types for row in node_type.evaluation.folder.rows
@@ -230,7 +235,6 @@ def node_types_page(
         verdicts=[(sentence, f"{work.target:g}") for work in works for sentence in side_by_side(work.answers)],
         works=[(work.label, f"{work.target:g}", same_work_lines(work)) for work in works],
         figures=figures,
-        undrawn=undrawn,
         between=[(node_type.name, between_table(points)) for node_type in node_types if (points := node_type.between)],
         node_types=[(node_type.name, _node_type_facts(node_type)) for node_type in node_types],
         study=study_toml,

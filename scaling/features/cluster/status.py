@@ -1,16 +1,13 @@
-"""`scaling status`: how far a sweep on a cluster has come, from any shell that sees its folder."""
+"""How far a sweep on a cluster has come, from any shell that sees its folder."""
 
 import fcntl
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-import typer
-
-from scaling.cli.options import Json
-from scaling.cli.printing import print_json, print_lines, print_note, print_table
+from scaling.features import Standings
 from scaling.features.cluster.folder import (
     Closed,
     Ended,
@@ -18,6 +15,7 @@ from scaling.features.cluster.folder import (
     Planned,
     Started,
     Submitted,
+    has_rows,
     job_folders,
     read_cluster,
 )
@@ -49,31 +47,17 @@ class Standing:
     jobs: tuple[JobState, ...]
 
 
-def printed() -> Mapping[str, Any]:
-    """What is printed with --json."""
-    return {"driver_running": bool, "node_types": list[Standing]}
-
-
-def status(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The results folder of a sweep on a cluster.")],
-    as_json: Json = False,
-) -> None:
-    """Show how far a sweep on a cluster has come: runs made per node type, and its jobs.
-
-    Example: scaling status results/minsky
-    """
+def standings(folder: Path) -> Standings:
+    """How far a sweep on a cluster has come: runs made per node type, and its jobs."""
     names = [one.name for one in read_cluster(folder).node_types]
-    standings = [_standing(folder, name) for name in names]
+    found = [_standing(folder, name) for name in names]
     running = any(_is_being_written(folder / name) for name in names)
-    if as_json:
-        print_json({"driver_running": running, "node_types": [asdict(standing) for standing in standings]})
-        return
-    print_table(standings_table(standings))
-    if any(standing.jobs for standing in standings):
-        print_lines("")
-        print_table(jobs_table(standings))
-    if not running and any(standing.done != standing.planned for standing in standings):
-        print_note(f"no driver is at work on {folder}; give the same `scaling sweep … --cluster …` to go on")
+    complete = all(one.done == one.planned for one in found)
+    to_go_on = f"no driver is at work on {folder}; give the same `scaling sweep … --cluster …` to go on"
+    tables = [standings_table(found), *([jobs_table(found)] if any(one.jobs for one in found) else [])]
+    facts = {"driver_running": running, "standings": [asdict(one) for one in found]}
+    measured = any(has_rows(folder / name) for name in names)
+    return Standings([] if running or complete else [to_go_on], tables, facts, measured, complete)
 
 
 def standings_table(standings: Sequence[Standing]) -> Table:

@@ -15,5 +15,6 @@ FEATURE = Feature(
             per_series=False,
         ),
     ),
+    answers=(f"{_HERE}.report:study_answers",),
     sections=(f"{_HERE}.report:section",),
 )

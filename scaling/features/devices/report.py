@@ -6,7 +6,9 @@ from statistics import fmean
 
 from scaling.analysis.device_profile import DeviceProfile, DriverCall
 from scaling.analysis.summary import table_order
+from scaling.errors import count
 from scaling.features.devices.pairs import DevicePair, device_pairs
+from scaling.reporting.answers import MORE_LAUNCHES, StudyAnswer
 from scaling.reporting.points import setting_cells, unusual_settings
 from scaling.reporting.words import Block, Section, Table, duration, figure, share, with_interval
 from scaling.results.evaluation import Evaluation
@@ -38,6 +40,32 @@ def section(result: Evaluation) -> Section | None:
     ]
     told = [block for block in blocks if block.table and block.table.rows]
     return Section("devices", "CPU and GPU", "CPU and GPU", told) if told else None
+
+
+def study_answers(result: Evaluation) -> list[StudyAnswer]:
+    """Which device is faster, for everything that was measured on both."""
+    pairs = device_pairs(point.summary for point in result.points)
+    return [StudyAnswer("device", _name(one), *_verdict(one)) for one in pairs]
+
+
+def _name(pair: DevicePair) -> str:
+    return f"{pair.cpu.point.subject} under {pair.cpu.point.framework}"
+
+
+def _verdict(pair: DevicePair) -> tuple[str, str, bool]:
+    """The code, the sentence, and whether one device is shown to be faster."""
+    gain = pair.gain
+    if gain.contains(1.0):
+        sentence = f"no answer yet for {_name(pair)}: neither device is shown to be faster; {MORE_LAUNCHES}"
+        return "no-answer-yet", sentence, False
+    cores, launches = count(pair.cpu.point.cores, "core"), count(len(pair.gpu.launches), "launch")
+    device, other, times = ("GPU", cores, gain) if gain.value > 1.0 else ("CPU", "the GPU", pair.relative)
+    few = f", from {launches} of each" if gain.low is None else ""
+    return (
+        "give",
+        f"give {_name(pair)} the {device}: {with_interval(times, figure)} times as fast as {other}{few}",
+        True,
+    )
 
 
 def pairs_table(pairs: Sequence[DevicePair]) -> Table:

@@ -17,6 +17,7 @@ FEATURE = Feature(
     ),
     quantities=(f"{_HERE}.report:quantities",),
     sentences=(f"{_HERE}.report:energy_sentences",),
+    answers=(f"{_HERE}.report:study_answers",),
     sections=(f"{_HERE}.report:section",),
     objectives={"energy": f"{_HERE}.report:objective"},
     schemas={"capacity": f"{_HERE}.report:printed"},

@@ -14,7 +14,7 @@ from scaling.features.energy.report import size_parts
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import line_key, make_grid, mark_key, name_at_right, number_axis
 from scaling.reporting.plots.specification import Stroke, distinct_names
-from scaling.reporting.plots.style import COLOURS, FAINT, REFERENCE, colour, marker
+from scaling.reporting.plots.style import COLOURS, FAINT, INK, REFERENCE, colour, marker
 from scaling.reporting.words import caps_words
 from scaling.results.evaluation import Evaluation
 from scaling.results.power import MeterTrace, PowerTrace
@@ -67,16 +67,21 @@ def _traces_figure(panels: dict[Point, list[PowerTrace]]) -> Figure:
             moments = _moments(trace)
             seconds, powers = [at for at, _ in moments], [watts for _, watts in moments]
             axes.plot(seconds, powers, color=colour(style), linestyle=_stroke(style), linewidth=1.0)
-            for cap in (trace.run.point.cpu_power_watts, trace.run.point.gpu_power_watts):
-                if cap is not None:
-                    axes.axhline(cap, color=colour(style), **REFERENCE)
+            for cap in _power_caps(trace.run.point):
+                axes.axhline(cap, color=INK, **REFERENCE)
         axes.set_ylim(bottom=0.0)
         axes.xaxis.set_major_locator(MaxNLocator(5))
         number_axis(axes)
         grid.title(index, names[index])
     grid.labels("seconds of its turns", "power, W")
-    grid.legend([line_key(name, colour(style), _stroke(style)) for style, name in enumerate(caps)])
+    keys = [line_key(f"power under {name}", colour(style), _stroke(style)) for style, name in enumerate(caps)]
+    capped = any(_power_caps(trace.run.point) for traces in panels.values() for trace in traces)
+    grid.legend([*keys, *([line_key("a cap of power", INK, ":")] if capped else [])])
     return grid.figure
+
+
+def _power_caps(point: Point) -> list[float]:
+    return [cap for cap in (point.cpu_power_watts, point.gpu_power_watts) if cap is not None]
 
 
 def _stroke(style: int) -> Stroke:

@@ -9,9 +9,10 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.roofline import RooflinePoint, Rooflines
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import Summary
-from scaling.errors import count
-from scaling.features import ObjectiveAnswer
+from scaling.errors import FitError, count
+from scaling.features import ObjectiveAnswer, ObjectiveQuestion
 from scaling.features.energy.economy import NOT_SLOWED, CapEffect, CapKinds, Economy, cap_effects, cap_kinds, economies
+from scaling.reporting.answers import StudyAnswer
 from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, POINT, TEXTS, Fields, record
 from scaling.reporting.points import point_settings
 from scaling.reporting.quantities import Quantity, plain
@@ -60,7 +61,7 @@ NOT_AVAILABLE = "energy: not available: no meter of this machine could be read f
 
 
 HINT = (
-    "Energy is that of the counted steps, gross, of the parts named in the last column; net is without what the "
+    "Energy is that of the counted steps, gross, of the parts that the table names; net is without what the "
     "machine takes when idle. It is not given to a run beside which others used the machine."
 )
 
@@ -102,8 +103,11 @@ def section(result: Evaluation) -> Section | None:
     return Section("energy", "Energy", "Energy", [block for block in blocks if block.table is None or block.table.rows])
 
 
-def objective(summaries: Sequence[Summary], rooflines: Rooflines) -> ObjectiveAnswer:
+def objective(question: ObjectiveQuestion) -> ObjectiveAnswer:
     """Which size takes the least energy, and what caps do."""
+    if any(target is not None for target in question.targets.values()):
+        raise FitError("--objective energy is a question of its own; ask one question at a time")
+    summaries, rooflines = question.summaries, question.rooflines
     tables = energy_table(summaries), caps_table(cap_effects(summaries), rooflines)
     return ObjectiveAnswer(
         energy_sentences(summaries, rooflines) or [NOT_AVAILABLE],
@@ -201,16 +205,25 @@ def agreement_sentences(summaries: Sequence[Summary]) -> list[str]:
 
 
 def economy_sentence(economy: Economy) -> str:
-    """'vgg train: most economical: 6 cores, 38 % less energy for 9 % more time'."""
-    subject, best = economy.subject.subject, size_words(economy.best.point)
+    """'give vgg train 6 cores to save energy: 38 % less for 9 % more time'."""
+    given = f"give {economy.subject.subject} {size_words(economy.best.point)} to save energy"
     if economy.best is economy.fastest:
-        return f"{subject}: most economical: {best}, which is also the fastest"
+        return f"{given}: no other size takes less energy or less time"
     saved = with_interval(economy.energy_ratio.map(lambda ratio: 1 - ratio), lambda share: f"{100 * share:.0f} %")
     added = with_interval(economy.time_ratio, lambda ratio: f"{100 * (ratio - 1):.0f} %")
     fastest = size_words(economy.fastest.point)
     launches = "; from one launch" if economy.energy_ratio.low is None else ""
-    gained = f"{saved} less energy for {added} more time than {fastest}, the fastest{launches}"
-    return f"{subject}: most economical: {best}, {gained}"
+    return f"{given}: {saved} less for {added} more time than {fastest}, the fastest{launches}"
+
+
+def study_answers(result: Evaluation) -> list[StudyAnswer]:
+    """The most economical point of every workload that was measured under caps; nothing where there are none."""
+    summaries = [point.summary for point in result.points]
+    if not any(any(one.point.caps) for one in summaries):
+        return []
+    return [
+        StudyAnswer("energy", one.subject.subject, "give", economy_sentence(one), True) for one in economies(summaries)
+    ]
 
 
 def size_words(point: Point) -> str:

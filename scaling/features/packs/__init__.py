@@ -22,6 +22,7 @@ FEATURE = Feature(
             f"{_HERE}.figure:packs",
         ),
     ),
+    answers=(f"{_HERE}.report:study_answers",),
     sections=(f"{_HERE}.report:section",),
     schemas={"pack": f"{_HERE}.report:printed"},
     library={"pack": f"{_HERE}.library:pack"},

@@ -15,14 +15,15 @@ from scaling.cli.options import (
     Json,
     NoWait,
     RetryFailed,
+    Verbose,
     is_workload,
     program_variables,
     program_words,
     refuse_variables,
 )
-from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
+from scaling.cli.printing import print_json, print_lines, print_most_important, print_table
 from scaling.cli.progress import Progress
-from scaling.cli.sweep import print_plan, report_note
+from scaling.cli.sweep import answer_when_interrupted, print_job_notes, print_plan, print_results
 from scaling.features.packs.library import Packs, check_limit, choose_packs, prepare_packs
 from scaling.features.packs.report import (
     choice_sentences,
@@ -33,7 +34,6 @@ from scaling.features.packs.report import (
     slowdown_sentences,
     slowdown_table,
 )
-from scaling.reporting.points import series_words
 from scaling.study.programs import Program, program_name
 
 
@@ -73,6 +73,7 @@ def pack(
     again: Again = False,
     full: Full = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Divide cores among replicas in every way, measure each with all replicas at once, and say which is best.
 
@@ -84,35 +85,34 @@ def pack(
     check_limit(latency, quantile)
     keys = {"modes": mode, "size": size, "smt": smt, "placements": placement, "launches": launches, "rounds": rounds}
     job = prepare_packs(_subjects(words, env), output, cores, budget, full, **keys)
-    print_notes(job.notes)
+    print_job_notes(job, verbose)
     if dry_run:
         print_plan(job)
         return
-    results = carry_out_job(job, redo_of(retry_failed, again), not no_wait, Progress())
+    with answer_when_interrupted(job.folder, verbose):
+        results = carry_out_job(job, redo_of(retry_failed, again), not no_wait, Progress())
     packs = choose_packs(results, latency, quantile)
     if as_json:
         print_json({"packs": packs_facts(packs), "slowdowns": slowdown_facts(packs.slowdowns)})
     elif packs.slowdowns:
+        print_lines(*slowdown_sentences(packs.slowdowns), "")
         print_table(slowdown_table(packs.slowdowns))
-        print_lines("", *slowdown_sentences(packs.slowdowns))
     else:
-        print_packs(packs)
-    print_note(f"results are in {results.path}")
-    if not no_report:
-        print_note(report_note(results))
+        print_packs(packs, verbose)
+    print_results(results, no_report)
     if not packs.answered:
         raise typer.Exit(1)
 
 
-def print_packs(packs: Packs) -> None:
-    """A table of divisions for every workload, what replicas share, and the recommendation."""
+def print_packs(packs: Packs, verbose: bool = False) -> None:
+    """The recommendation for every workload, a table of its divisions, and what replicas share."""
     for choice in packs:
-        print_lines(series_words(choice.series.settings))
+        first, *others = choice_sentences(choice)
+        print_lines(first, "")
         print_table(divisions_table(choice.series))
-        failed = [one for one in choice.series.divisions if one.summary.failures]
-        print_notes(f"{one.summary.failures[0]}" for one in failed)
-        print_lines("", *(sharing_sentence(one) for one in choice.series.filling if one.point.replicas > 1))
-        print_lines("", *choice_sentences(choice), "")
+        failed = [one.summary.failures[0] for one in choice.series.divisions if one.summary.failures]
+        shared = [sharing_sentence(one) for one in choice.series.filling if one.point.replicas > 1]
+        print_most_important([*failed, *others, *shared], verbose)
 
 
 def _subjects(words: Sequence[str], env: list[str] | None) -> list[str | Program]:

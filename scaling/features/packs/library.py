@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from scaling.analysis.interference import USUAL_QUANTILE, Choice, Slowdown, choose, packed_series, slowdowns
-from scaling.api.measuring import Job, Monitor, carry_out_job, prepare
+from scaling.api.measuring import Job, carry_out_job, prepare
+from scaling.api.progress import Monitor, watcher
 from scaling.api.results import Results
 from scaling.errors import FitError, PlacementError, StoreError, StudyError
 from scaling.features.packs.report import choice_sentences, slowdown_sentences
@@ -66,7 +67,7 @@ def pack(
     """
     check_limit(latency, quantile)
     job = prepare_packs(workloads, folder, cores, budget, **settings)
-    return choose_packs(carry_out_job(job, None, True, monitor or Monitor()), latency, quantile)
+    return choose_packs(carry_out_job(job, None, True, monitor or watcher(None)), latency, quantile)
 
 
 def prepare_packs(

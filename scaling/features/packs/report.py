@@ -16,16 +16,28 @@ from scaling.analysis.interference import (
 )
 from scaling.analysis.rules import Verdict
 from scaling.machine.placement import Sharing
+from scaling.reporting.answers import StudyAnswer
 from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, SETTINGS, TEXTS, Fields, fields_of, record
-from scaling.reporting.points import point_settings, series_words
+from scaling.reporting.points import names_among, point_settings
 from scaling.reporting.verdicts import VERDICT_WORDS
-from scaling.reporting.words import Block, Section, Table, count, duration, estimate_facts, figure, share, with_interval
+from scaling.reporting.words import (
+    Block,
+    Section,
+    Table,
+    cores_words,
+    count,
+    duration,
+    estimate_facts,
+    figure,
+    share,
+    with_interval,
+)
 from scaling.results.evaluation import Evaluation
 
 # The latencies that a table has of a division.
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 # What is to be done where divisions have no answer.
-MEASURE_AGAIN = "measure more launches on a quiet machine (--launches, `scaling doctor`)"
+MEASURE_AGAIN = "measure more launches on a quiet machine (--launches, `scaling machine doctor`)"
 HINT = (
     "All replicas of a division run at once on cores of their own, and only the time in which all of them run counts. "
     "Promised is the throughput of a lone replica on as many cores, which took turns with them, times their number."
@@ -38,6 +50,42 @@ def division_words(division: Division) -> str:
     """'4 × 2', replicas times cores; with several threads per core '4 × 2 (smt 2)'."""
     point = division.point
     return f"{point.replicas} × {point.cores}" + (f" (smt {point.smt})" if point.smt > 1 else "")
+
+
+def size_words(division: Division) -> str:
+    """'4 replicas of 2 cores'; with several threads per core '4 replicas of 2 cores × 2 threads'."""
+    point = division.point
+    return f"{count(point.replicas, 'replica')} of {cores_words(point.cores, point.smt)}"
+
+
+def study_answers(result: Evaluation) -> list[StudyAnswer]:
+    """The best division of every workload that was measured in packs, or how workloads slow each other down."""
+    summaries = [point.summary for point in result.points]
+    if found := slowdowns(summaries):
+        return [
+            StudyAnswer("slowdown", one.workload, _code(one.is_answer), sentence, one.is_answer)
+            for one, sentence in zip(found, slowdown_sentences(found), strict=True)
+        ]
+    return choice_answers([choose(one) for one in packed_series(summaries)])
+
+
+def choice_answers(choices: Sequence[Choice]) -> list[StudyAnswer]:
+    """The recommendation of each alone."""
+    known = [choice.is_answer and choice.best is not None for choice in choices]
+    return [
+        StudyAnswer("replicas", name, _code(is_known), choice_sentences(choice, name)[0], is_known)
+        for choice, name, is_known in zip(choices, _names(choices), known, strict=True)
+    ]
+
+
+def _names(choices: Sequence[Choice]) -> list[str]:
+    """What is divided, by what tells them apart."""
+    names = names_among([choice.series.settings for choice in choices])
+    return [names[choice.series.settings] for choice in choices]
+
+
+def _code(known: bool) -> str:
+    return "give" if known else "no-answer-yet"
 
 
 def divisions_table(series: PackedSeries) -> Table:
@@ -94,20 +142,20 @@ def sharing_sentence(division: Division) -> str:
     return f"{every} {', '.join(parts)}" if parts else f"{every} no core, cache, node or socket with another"
 
 
-def choice_sentences(choice: Choice) -> list[str]:
+def choice_sentences(choice: Choice, name: str | None = None) -> list[str]:
     """The recommendation, what lone replicas would have promised, and what is not known."""
-    series, best = choice.series, choice.best
-    name, cores = series_words(series.settings), count(series.cores, "core")
+    best, cores = choice.best, count(choice.series.cores, "core")
+    name = name or choice.series.settings.subject
     if not choice.is_answer:
         unknown = _unknown_words(choice.unknown)
-        return [f"{name}: no answer yet to which division of {cores} is best: {unknown}; {MEASURE_AGAIN}"]
+        return [f"no answer yet for {name}, which division of {cores} is best: {unknown}; {MEASURE_AGAIN}"]
     limit = "" if choice.limit is None else f"{_quantile_words(choice.quantile)} within {duration(choice.limit)}"
     if best is None:
-        return [f"{name}: no division of {cores} keeps {limit}; {_nearest(choice)}", *_others(choice)]
-    latency, most = best.latency(choice.quantile), "does most of those compared" if choice.unknown else "does most"
+        return [f"no division of {cores} among replicas of {name} keeps {limit}; {_nearest(choice)}", *_others(choice)]
+    latency, most = best.latency(choice.quantile), ", the most of those compared" if choice.unknown else ""
     first = (
-        f"{name}: of {cores}{f' with {limit}' if limit else ''}, {division_words(best)} {most}: "
-        f"{with_interval(best.throughput, figure)} items/s"
+        f"give {name} {size_words(best)}{f' for {limit}' if limit else ''}: "
+        f"{with_interval(best.throughput, figure)} items/s on {cores}{most}"
         + (f", {_quantile_words(choice.quantile)} {with_interval(latency, duration)}" if latency else "")
         + (f"; not to be told from it: {', '.join(map(division_words, choice.rivals))}" if choice.rivals else "")
     )
@@ -160,14 +208,15 @@ def _quantile_words(quantile: float) -> str:
 def section(result: Evaluation) -> Section | None:
     """What a page says of the divisions of every workload, and of workloads side by side; None where there are none."""
     summaries = [point.summary for point in result.points]
+    choices = [choose(one) for one in packed_series(summaries)]
     blocks = [
         Block(
-            heading=(name := series_words(one.settings)),
-            sentences=choice_sentences(choose(one)),
-            table=divisions_table(one),
+            heading=name,
+            sentences=choice_sentences(choice, name),
+            table=divisions_table(choice.series),
             caption=f"Divisions of the cores among replicas of {name}",
         )
-        for one in packed_series(summaries)
+        for choice, name in zip(choices, _names(choices), strict=True)
     ]
     if not blocks:
         return None

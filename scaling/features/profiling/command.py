@@ -17,8 +17,7 @@ from scaling.errors import StudyError
 from scaling.features.profiling import report as operations
 from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops
 from scaling.features.profiling.library import TRACED_STEPS, ProfileJob, carry_out_profile, prepare_profile
-from scaling.features.profiling.machines import OtherMachine
-from scaling.features.profiling.other_machine import predict_on
+from scaling.features.profiling.other_machine import OtherMachine, predict_on
 from scaling.features.profiling.profile import profiles
 from scaling.features.profiling.trace_report import ops_table, trace_facts, trace_remarks, trace_words
 from scaling.reporting.words import point_words

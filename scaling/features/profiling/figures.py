@@ -10,7 +10,6 @@ from statistics import median
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from scaling.analysis.arrays import Floats
@@ -20,6 +19,7 @@ from scaling.features.profiling.pairs import MOST, Stationarity, cumulative_shar
 from scaling.features.profiling.profile import Profile
 from scaling.features.profiling.similarity import Merge
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.figure import Figure
 from scaling.reporting.plots.layout import SINGLE_WIDTH_INCHES, make_grid, number_axis, reference
 from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, colour, marker, on_one_line, wrap
 from scaling.reporting.words import count, share

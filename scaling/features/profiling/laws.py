@@ -25,7 +25,7 @@ from scaling.features.profiling.profile import DRAWS, LEAST_SECONDS, NOT_OPS, Pa
 
 LOW, HIGH = 0.025, 0.975
 # How finely the serial share of a part is sought: so many on a grid, and so many golden sections.
-SHARES, SECTIONS = 25, 45
+SHARES, SECTIONS = 25, 36
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # A part whose interval is at least this share of the predicted step is named.
 IMPRECISE = 0.05
@@ -162,23 +162,30 @@ def _least_squares(logs: Floats, shared: Floats, weights: Floats) -> tuple[Float
     shared, weights = shared / scale, weights / weights.sum()
 
     def left_over(share: Floats) -> tuple[Floats, Floats]:
-        left = logs - np.log((1.0 - share[:, None]) * shared + share[:, None])
+        left = logs - np.log((1.0 - share) * shared + share)
         level = left @ weights
         return level, (left - level[:, None]) ** 2 @ weights
 
+    def squares(share: Floats) -> Floats:
+        return left_over(share[:, None])[1]
+
     shares = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, SHARES)])
-    squares = np.array([left_over(np.full(len(logs), share))[1] for share in shares])
-    best = squares.argmin(axis=0)
+    best = np.array([left_over(share)[1] for share in shares]).argmin(axis=0)
     low, high = shares[np.maximum(best - 1, 0)], shares[np.minimum(best + 1, len(shares) - 1)]
+    inner, outer = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    of_inner, of_outer = squares(inner), squares(outer)
     for _ in range(SECTIONS):
-        inner, outer = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        is_lower = left_over(inner)[1] <= left_over(outer)[1]
+        is_lower = of_inner <= of_outer
         low, high = np.where(is_lower, low, inner), np.where(is_lower, outer, high)
+        new = np.where(is_lower, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
+        of_new = squares(new)
+        inner, outer = np.where(is_lower, new, outer), np.where(is_lower, inner, new)
+        of_inner, of_outer = np.where(is_lower, of_new, of_outer), np.where(is_lower, of_inner, of_new)
     middle = (low + high) / 2.0
     # A bound that is as good as anything beside it is meant.
     ends = np.stack([np.zeros_like(middle), middle, np.ones_like(middle)])
-    share = ends[np.array([left_over(one)[1] for one in ends]).argmin(axis=0), np.arange(len(logs))]
-    whole = np.exp(left_over(share)[0])
+    share = ends[np.array([squares(one) for one in ends]).argmin(axis=0), np.arange(len(logs))]
+    whole = np.exp(left_over(share[:, None])[0])
     return whole * (1.0 - share) / scale[:, 0], whole * share
 
 

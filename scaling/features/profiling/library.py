@@ -7,7 +7,6 @@ from pathlib import Path
 
 from scaling.api.measuring import (
     Job,
-    Monitor,
     hold_lock,
     interruptible,
     open_engine,
@@ -16,13 +15,15 @@ from scaling.api.measuring import (
     set_aside,
     watch,
     with_interpreter,
+    with_machine_name,
 )
+from scaling.api.progress import Monitor
 from scaling.errors import StoreError, StudyError
 from scaling.features.profiling.profile import MOST_LAUNCHES, irreproducible
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.reporting.words import point_words
 from scaling.results.rows import planned_launch
-from scaling.results.traces import TracedRow, TraceStore, read_traced_rows, trace_of
+from scaling.results.traces import PROFILE, TracedRow, TraceStore, read_traced_rows, trace_of
 from scaling.running import loop
 from scaling.running.schedule import Schedule
 from scaling.study.catalogue import (
@@ -76,6 +77,7 @@ def prepare_profile(
     study = _profile_study(names, ready_made().keys() - catalogue.keys(), {"intra": "cores", **settings})
     study = replace(study, design="apart")  # one traced process at a time
     study, toml = with_interpreter(study, study_to_toml(study, "what was last asked of `scaling profile`"))
+    study, toml = with_machine_name(study, toml, folder / PROFILE)
     check_workloads(study, catalogue)
     check_traceable(study, catalogue, steps)
     if study.python is None:
@@ -87,7 +89,7 @@ def prepare_profile(
         toml=toml,
         plan=planned,
         topology=topology,
-        machine=read_machine(topology),
+        machine=read_machine(topology, study.machine_name),
         folder=folder,
         notes=planned.notes,
         reproducible_to=reproducible_to,

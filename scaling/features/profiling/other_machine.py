@@ -1,114 +1,356 @@
-"""Steps on another machine: profiles of this one, the ceilings of both, and what the other has measured."""
+"""Steps on another machine, from the laws of their ops on one and the ceilings of both (docs/how-to/operations.md).
+
+A part of a step has a rate C(n) on n cores by its class: that of `matmul` for products and convolutions, n times the
+speed of one core (how fast it imports TensorFlow) between ops, the geometric mean of both and `stream` for other ops.
+With c(n) = C(n) / C(1) its law on machine A is fitted over c_A in place of threads, and machine B does the same work:
+
+    t_A(n) = a / c_A(n) + b            t_B(n) = (a / c_B(n) + b) · C_A(1) / C_B(1)
+
+The kernels of B are others. The error e = ln(measured / predicted) of a class of ops in a network grows with the
+distance D of the machines, and with the doublings of threads beyond the most that were traced:
+
+    e = D · (pair + network) + beyond      pair ~ τ·t(ν)    network ~ N(0, σ²)    beyond ~ ξ·t(ν)·√doublings
+
+`pair` is common to all networks, so that those measured on both machines tell it: the posterior of a normal prior and
+their errors (Gelman et al., Bayesian Data Analysis, section 2.5). `benchmarks.machines` estimates τ, σ and ξ.
+"""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log, log2, sqrt
 from pathlib import Path
 
-from scaling.analysis.estimates import Estimate, location
+import numpy as np
+
+from scaling.analysis.arrays import Floats
+from scaling.analysis.estimates import NORMAL_QUANTILE, Estimate, location
+from scaling.analysis.op_classes import op_class
 from scaling.analysis.roofline import MATMUL, STREAM, UNITS, ceiling_rates
 from scaling.analysis.summary import summarize
 from scaling.errors import FitError, StoreError
 from scaling.features.profiling.evaluation import OpEvaluation, Scaling
-from scaling.features.profiling.kernel_errors import ERROR_SIZES, ErrorSizes, offsets
-from scaling.features.profiling.laws import StepPrediction
-from scaling.features.profiling.machines import (
-    COMPUTE,
-    MEMORY,
-    Ceiling,
-    CeilingLaws,
-    ElsewherePrediction,
-    MachineSpeeds,
-    MeasuredStep,
-    OtherMachine,
-    ceiling_laws,
-    distance,
-    errors_of,
-    of_one_kind,
-    predict_elsewhere,
-    uncovered_ops,
+from scaling.features.profiling.laws import StepPrediction, fit_parts, step_prediction
+from scaling.features.profiling.profile import (
+    DRAWS,
+    NOT_OPS,
+    OVERHEAD,
+    SEED,
+    UNEXPLAINED,
+    PartTimes,
+    draw_means,
+    profiles,
 )
-from scaling.features.profiling.profile import DRAWS, OVERHEAD, UNEXPLAINED, Profile, profiles
-from scaling.results.rows import Row, launch_of
+from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 from scaling.results.traces import TRACES, read_traces
+from scaling.study.planning import Point
 
-CEILINGS: dict[str, Ceiling] = {MATMUL: COMPUTE, STREAM: MEMORY}
+# Ops that no ceiling bounds, or that were not profiled, may take this share of a step.
+LEAST_COVERED = 0.01
+# A class that takes less of a step, in the geometric mean of measured and predicted, says little of its kernels.
+LEAST_SHARE = 0.05
 # A process that imports TensorFlow takes longer than this; one that was forked has it already.
 LEAST_IMPORT_SECONDS = 0.5
-
-# A workload, its mode, its size and its items per step: what a step must have in common on both machines.
-StepKey = tuple[str, str, str, int]
-Measured = dict[StepKey, dict[int, MeasuredStep]]
+BETWEEN_OPS = "between ops"
+BOUND_BY_COMPUTE = ("matrix", "convolution")
 
 
-def read_speeds(folder: Path) -> MachineSpeeds:
+def group_of(part: str) -> str:
+    """The class of an op, or the time between ops."""
+    return BETWEEN_OPS if part in NOT_OPS else op_class(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """A machine's operations and bytes per second by cores and workload, and imports of one core, None if not known."""
+
+    name: str
+    rates: Mapping[int, Mapping[str, Estimate]]
+    imports: Estimate | None
+
+    def rate(self, cores: int, workload: str) -> Estimate:
+        """A ceiling on some cores; refused where it was not measured."""
+        if workload not in self.rates.get(cores, {}):
+            measured = ", ".join(str(count) for count, rates in self.rates.items() if workload in rates)
+            raise FitError(
+                f"{self.name} has no ceiling of {workload} on {cores} cores, only on {measured or 'none'}; measure it "
+                f"with scaling sweep ceilings --set cores={cores}"
+            )
+        return self.rates[cores][workload]
+
+    @property
+    def between_ops(self) -> Estimate:
+        """The speed of one core between ops."""
+        return self.imports or self.rate(1, MATMUL)
+
+
+def read_speeds(folder: Path) -> Speeds:
     """The ceilings of the one machine whose rows a folder has, and how fast one of its cores is."""
     rows = list(read_rows(folder))
     if len({row.machine.fingerprint for row in rows}) > 1:
         raise StoreError(f"the rows of {folder} come from several machines; a ceiling holds for one")
-    rates = ceiling_rates(summarize(map(launch_of, rows)))
-    if not rates:
+    best = ceiling_rates(summarize(map(launch_of, rows)))
+    if not best:
         raise StoreError(f"{folder} has no ceilings; measure them with scaling sweep ceilings -o {folder}")
-    by_ceiling = {
-        cores: {
-            CEILINGS[name]: _per_second(summary.rate, UNITS[name]) for name, summary in best.items() if summary.rate
-        }
-        for cores, best in rates.items()
+    rates = {
+        cores: {name: _times(one.rate, UNITS[name]) for name, one in by_workload.items() if one.rate}
+        for cores, by_workload in best.items()
     }
-    imports = [1 / seconds for seconds in map(_import_seconds, rows) if seconds]
-    return MachineSpeeds(str(folder), by_ceiling, location(imports) if imports else None)
+    alone = [row for row in rows if (row.run.point.workload, row.run.point.cores) == (MATMUL, 1)]
+    seconds = [row.outcome.sections.imports or 0.0 for row in alone if row.outcome.status == "ok"]
+    imports = [1 / one for one in seconds if one >= LEAST_IMPORT_SECONDS]
+    return Speeds(str(folder), rates, location(imports) if imports else None)
 
 
-def _per_second(items: Estimate, unit: float) -> Estimate:
-    return items.map(lambda rate: rate * unit)
+def _times(estimate: Estimate, factor: float) -> Estimate:
+    return estimate.map(lambda value: value * factor)
 
 
-def _import_seconds(row: Row) -> float | None:
-    """How long one core took to import TensorFlow; None where it did not."""
-    point, seconds = row.run.point, row.outcome.sections.imports
-    of_one_core = point.workload == MATMUL and point.cores == 1 and row.outcome.status == "ok"
-    return seconds if of_one_core and seconds and seconds >= LEAST_IMPORT_SECONDS else None
-
-
-def read_measured(folders: Sequence[Path]) -> Measured:
-    """The steps that folders have: traced ones where there are traces, otherwise plain ones."""
-    steps: Measured = defaultdict(dict)
-    for folder in folders:
-        for key, by_threads in _read_steps(folder).items():
-            steps[key] |= by_threads
-    return steps
-
-
-def _read_steps(folder: Path) -> Measured:
-    steps: Measured = defaultdict(dict)
-    if (folder / TRACES.file).exists():
-        for one in profiles(read_traces(folder)):
-            key = one.point.workload, one.point.mode, one.point.size, one.items_per_step
-            steps[key][one.threads] = MeasuredStep(one.wall_seconds, _parts(one))
-        return steps
-    for summary in summarize(map(launch_of, read_rows(folder))):
-        if summary.step and summary.items:
-            point = summary.point
-            key = point.workload, point.mode, point.size, summary.items
-            steps[key][point.cores] = MeasuredStep(summary.step.value, None)
-    return steps
-
-
-def _parts(profile: Profile) -> dict[str, float]:
-    ops = {op.type: op.seconds for op in profile.ops}
-    return {**ops, OVERHEAD: profile.overhead_seconds, UNEXPLAINED: profile.unexplained_seconds}
+def distance(here: Speeds, there: Speeds) -> float:
+    """The root mean square of the logarithms of the ratios of two machines' one-core rates about their mean: 0 for a
+    machine that is three times as fast in everything."""
+    both = [(one.rate(1, MATMUL), one.rate(1, STREAM), one.between_ops) for one in (here, there)]
+    return float(np.std([log(other.value / one.value) for one, other in zip(*both, strict=True)]))
 
 
 @dataclass(frozen=True, slots=True)
-class _ByCeilings:
-    """A network's step predicted by ceilings alone, with its laws and what was measured."""
+class CeilingLaws:
+    """The laws of a step's parts over the ceilings of the machine that took it.
+
+    Parallel and serial seconds and the rates of one core are draws × parts, of which the first is as estimated.
+    """
+
+    times: PartTimes
+    here: Speeds
+    parallel: Floats
+    serial: Floats
+    one_core: Floats
+    noise: Floats
+
+    def doublings(self, threads: int) -> float:
+        """How many times the threads are doubled beyond the most that were traced."""
+        return max(0.0, log2(threads / max(self.times.threads)))
+
+
+def ceiling_laws(times: PartTimes, here: Speeds, size: int = DRAWS) -> CeilingLaws:
+    """The laws of one subject's parts; refused where ops or numbers of threads have no ceiling."""
+    parts = dict(zip(times.names, times.means[0] / times.steps[0], strict=True))
+    unbound = {name: share for name, share in parts.items() if group_of(name) == "other"}
+    _refuse_ops(unbound, "the step is ops that no ceiling is known to bound")
+    traced = [count for count in times.threads if {MATMUL, STREAM} <= set(here.rates.get(count, ()))]
+    if len(traced) < 2 or 1 not in here.rates:
+        raise FitError(
+            f"{here.name} has ceilings for {', '.join(map(str, traced)) or 'none'} of the traced numbers of threads "
+            f"({', '.join(map(str, times.threads))}); laws need at least two, and one core"
+        )
+    times = times.only(traced)
+    draws, factors = draw_means(times, size)
+    means = np.concatenate([times.means[None], draws])
+    one, relative = _capacities(here, times.names, times.threads, len(means), SEED)
+    parallel, serial = fit_parts(times, means, relative.transpose(0, 2, 1).reshape(-1, len(times.threads)))
+    return CeilingLaws(times, here, parallel, serial, one, factors * np.sqrt(np.sum(times.step_deviations**2)))
+
+
+def _refuse_ops(shares: Mapping[str, float], of_what: str) -> None:
+    """Refuse ops by their shares, if they matter."""
+    if sum(shares.values()) >= LEAST_COVERED:
+        raise FitError(f"{100 * sum(shares.values()):.0f} % of {of_what} ({', '.join(sorted(shares))})")
+
+
+def _capacities(
+    machine: Speeds, parts: Sequence[str], counts: Sequence[int], size: int, seed: int
+) -> tuple[Floats, Floats]:
+    """The rate of one core, draws × parts, and the capacity of counts relative to it, draws × counts × parts; the first
+    draw is as estimated, the others are log-normal with the intervals of the rates."""
+    chance = np.random.default_rng(seed)
+
+    def draw(rate: Estimate) -> Floats:
+        spread = log(rate.high / rate.low) / 2 / NORMAL_QUANTILE if rate.low and rate.high else 0.0
+        drawn: Floats = rate.value * np.exp(np.r_[0.0, spread * chance.standard_normal(size - 1)])
+        return drawn
+
+    def relative(workload: str) -> tuple[Floats, Floats]:
+        single = draw(machine.rate(1, workload))
+        several = [single if count == 1 else draw(machine.rate(count, workload)) for count in counts]
+        return single, np.maximum(np.stack(several, axis=1) / single[:, None], 1.0)
+
+    compute, memory = relative(MATMUL), relative(STREAM)
+    core = draw(machine.between_ops), np.broadcast_to(np.array(counts, dtype=np.float64), (size, len(counts)))
+    all_three = tuple(np.cbrt(compute[index] * memory[index] * core[index]) for index in (0, 1))
+    bounds = {BETWEEN_OPS: core} | dict.fromkeys(BOUND_BY_COMPUTE, compute)
+    by_part = [bounds.get(group_of(part), all_three) for part in parts]
+    return np.stack([one for one, _ in by_part], axis=1), np.stack([several for _, several in by_part], axis=2)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSizes:
+    """Standard deviations of the errors: common to a pair of machines, of one network, and per doubling of threads.
+
+    The first two are for D = 1; `freedom` is the number of classes from which the first is known.
+    """
+
+    pair: float
+    network: float
+    doubling: float
+    freedom: int
+
+    def at(self, apart: float) -> "ErrorSizes":
+        """The sizes for two machines at a distance."""
+        return replace(self, pair=self.pair * apart, network=self.network * apart)
+
+
+# From docs/examples (two cores of 64-bit Arm and sixteen of x86-64, both ways) by `python -m benchmarks.machines`.
+ERROR_SIZES = ErrorSizes(pair=0.34, network=0.28, doubling=0.49, freedom=7)
+
+# By class of ops, the mean and the deviation of the error that networks have in common on a pair of machines.
+Offsets = Mapping[str, tuple[float, float]]
+
+
+def predict_elsewhere(
+    laws: CeilingLaws, there: Speeds, threads: int, known: Offsets | None = None, sizes: ErrorSizes = ERROR_SIZES
+) -> StepPrediction:
+    """Predict the step on some threads of another machine, with the known errors of its classes; refused where the
+    machine has no ceilings of as many."""
+    size = len(laws.parallel)
+    one, relative = _capacities(there, laws.times.names, [threads], size, SEED + 1)
+    errors = _draw_errors(laws, threads, sizes.at(distance(laws.here, there)), known or {})
+    parts = (laws.parallel / relative[:, 0] + laws.serial) * laws.one_core / one * np.exp(errors)
+    return step_prediction(laws.times, threads, parts[0], parts[1:], laws.noise)
+
+
+def _draw_errors(laws: CeilingLaws, threads: int, sizes: ErrorSizes, known: Offsets) -> Floats:
+    """Logarithms of errors, draws × parts, alike for the parts of a class; the first row is the expected one."""
+    chance, size = np.random.default_rng(SEED + 2), len(laws.parallel) - 1
+    beyond = sizes.doubling * sqrt(laws.doublings(threads)) * chance.standard_t(sizes.freedom, size)
+    columns = {}
+    for group in dict.fromkeys(map(group_of, laws.times.names)):
+        mean, deviation = known.get(group, (0.0, sizes.pair))
+        common = chance.standard_normal(size) if group in known else chance.standard_t(sizes.freedom, size)
+        own = sizes.network * chance.standard_normal(size)
+        columns[group] = mean + np.r_[0.0, deviation * common + own + beyond]
+    return np.stack([columns[group_of(part)] for part in laws.times.names], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredStep:
+    """A step that the other machine took: its seconds, and those of its parts where it was traced."""
+
+    seconds: float
+    parts: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ElsewherePrediction:
+    """A subject's step on some threads of another machine, beside what was measured there, if anything was.
+
+    `by_networks` takes into account how far off the prediction by ceilings is for other networks there.
+    """
 
     name: str
-    network: str
     laws: CeilingLaws
-    predicted: StepPrediction
+    by_ceilings: StepPrediction
     measured: MeasuredStep | None
+    by_networks: StepPrediction | None = None
+
+    @property
+    def network(self) -> str:
+        """The network, whatever its options and mode."""
+        return self.name.split()[0]
+
+    @property
+    def threads(self) -> int:
+        """The number of threads."""
+        return self.by_ceilings.threads
+
+    def error(self, predicted: StepPrediction) -> float | None:
+        """Predicted over measured, less one; None where nothing was measured."""
+        return None if self.measured is None else self._comparable(predicted).value / self.measured.seconds - 1.0
+
+    def inside(self, predicted: StepPrediction) -> bool | None:
+        """Whether the measurement lies in the interval; None without one or the other."""
+        return None if self.measured is None else self._comparable(predicted).contains(self.measured.seconds)
+
+    def _comparable(self, predicted: StepPrediction) -> Estimate:
+        """A traced step, or a plain one where those were measured."""
+        plain, traced = predicted.plain_seconds, predicted.seconds
+        if plain is None or self.measured is None or self.measured.parts is not None:
+            return traced
+        return _times(traced, plain / traced.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassError:
+    """The logarithm of measured over predicted for the ops of a class in one network on some threads.
+
+    `doublings` are those of threads beyond the most that were traced; `weight` is the share of the class in the step.
+    """
+
+    network: str
+    group: str
+    threads: int
+    doublings: float
+    log_error: float
+    weight: float
+
+
+def class_errors(one: ElsewherePrediction) -> list[ClassError]:
+    """The errors by ceilings of classes that take a part of the step worth mentioning; none of a step not traced."""
+    if one.measured is None or one.measured.parts is None:
+        return []
+    ours = _by_group({part.name: part.seconds.value for part in one.by_ceilings.parts})
+    theirs = _by_group(one.measured.parts)
+    whole = sum(ours.values()) * sum(theirs.values())
+    shares = {group: sqrt(seconds * theirs.get(group, 0.0) / whole) for group, seconds in ours.items()}
+    beyond = one.laws.doublings(one.threads)
+    return [
+        ClassError(one.network, group, one.threads, beyond, log(theirs[group] / ours[group]), share)
+        for group, share in shares.items()
+        if share >= LEAST_SHARE
+    ]
+
+
+def _by_group(parts: Mapping[str, float]) -> dict[str, float]:
+    seconds: dict[str, float] = defaultdict(float)
+    for name, value in parts.items():
+        seconds[group_of(name)] += value
+    return seconds
+
+
+def mean_error(errors: Sequence[ClassError]) -> float:
+    """The mean error, each weighing as its class does in its step."""
+    return float(np.average([error.log_error for error in errors], weights=[error.weight for error in errors]))
+
+
+def offsets(errors: Sequence[ClassError], threads: int, sizes: ErrorSizes) -> Offsets:
+    """The common error of every class on some threads, as the networks that both machines measured tell it.
+
+    Each network counts once, with its errors on the nearest number of threads. `sizes` are those at the distance of the
+    machines.
+    """
+    apart = {error: abs(log2(error.threads / threads)) for error in errors}
+    nearest = {error.network: apart[error] for error in sorted(errors, key=lambda one: -apart[one])}
+    near: dict[str, dict[str, list[ClassError]]] = defaultdict(lambda: defaultdict(list))
+    for error in errors:
+        if apart[error] == nearest[error.network]:
+            near[error.group][error.network].append(error)
+    known = {}
+    for group, by_network in near.items() if sizes.pair else ():
+        precision, total = 1 / sizes.pair**2, 0.0
+        for several in by_network.values():
+            variance = sizes.network**2 + sizes.doubling**2 * (several[0].doublings + apart[several[0]])
+            precision, total = precision + 1 / variance, total + mean_error(several) / variance
+        known[group] = total / precision, 1 / sqrt(precision)
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class OtherMachine:
+    """What another machine is predicted to take, why some of it is refused, and how differently the two compare."""
+
+    predictions: tuple[ElsewherePrediction, ...]
+    refusals: tuple[str, ...]
+    distance: float
 
 
 def predict_on(
@@ -125,68 +367,73 @@ def predict_on(
     A network is also predicted as the others were off there, if any were measured: never from its own measurement.
     Sizes of errors, by network, are those of the examples unless given.
     """
-    speeds_here, speeds_there = of_one_kind(read_speeds(here), read_speeds(there))
-    steps = read_measured(measured)
-    first, refusals = [], [str(complaint) for complaint in result.complaints]
-    refusals += [f"{name}: traced on one number of threads, so there is no law" for name in _without_laws(result)]
-    of_network = sizes or {}
-    for scaling in result.scalings:
+    ours, theirs = read_speeds(here), read_speeds(there)
+    if ours.imports is None or theirs.imports is None:
+        ours, theirs = replace(ours, imports=None), replace(theirs, imports=None)
+    apart, sizes = distance(ours, theirs), defaultdict(lambda: ERROR_SIZES, sizes or {})
+    steps = {key: step for folder in measured for key, step in _read_steps(folder)}
+    first, refusals = [], _without_laws(result)
+    for subject in result.scalings:
         try:
-            laws = ceiling_laws(scaling.laws.times, speeds_here, draws)
+            laws = ceiling_laws(subject.laws.times, ours, draws)
         except FitError as error:
-            refusals.append(f"{scaling.name}: {error}")
+            refusals.append(f"{subject.name}: {error}")
             continue
-        network = _network(scaling)
         for count in threads:
             try:
-                held = _measured_step(scaling, steps, count)
-                by_ceilings = predict_elsewhere(laws, speeds_there, count, sizes=of_network.get(network, ERROR_SIZES))
-                first.append(_ByCeilings(scaling.name, network, laws, by_ceilings, held))
+                step = _measured_step(subject, steps, count)
+                by_ceilings = predict_elsewhere(laws, theirs, count, {}, sizes[subject.name.split()[0]])
+                first.append(ElsewherePrediction(subject.name, laws, by_ceilings, step))
             except FitError as error:
-                refusals.append(f"{scaling.name} on {count} threads: {error}")
-    apart = distance(speeds_here, speeds_there)
-    errors = [
-        error
-        for one in first
-        if one.measured
-        for error in errors_of(one.network, one.laws, one.predicted, one.measured)
-    ]
+                refusals.append(f"{subject.name} on {count} threads: {error}")
+    errors = [error for one in first for error in class_errors(one)]
     predictions = []
     for one in first:
-        own_sizes = of_network.get(one.network, ERROR_SIZES)
-        others = [error for error in errors if error.network != one.network]
-        known = offsets(others, one.predicted.threads, own_sizes, apart)
-        by_networks = (
-            predict_elsewhere(one.laws, speeds_there, one.predicted.threads, known, own_sizes) if known else None
-        )
-        predictions.append(ElsewherePrediction(one.name, one.predicted, by_networks, one.measured))
-    return OtherMachine(tuple(predictions), tuple(refusals), apart, tuple(errors))
-
-
-def _network(scaling: Scaling) -> str:
-    """The network of a subject, whatever its options and mode."""
-    return scaling.threading.profiles[0].point.workload.split()[0]
+        others, own = [error for error in errors if error.network != one.network], sizes[one.network]
+        known = offsets(others, one.threads, own.at(apart))
+        by_networks = predict_elsewhere(one.laws, theirs, one.threads, known, own) if known else None
+        predictions.append(replace(one, by_networks=by_networks))
+    return OtherMachine(tuple(predictions), tuple(refusals), apart)
 
 
 def _without_laws(result: OpEvaluation) -> list[str]:
-    several = {profile for scaling in result.scalings for profile in scaling.threading.profiles}
-    return [name for name, profile in zip(result.names, result.profiles, strict=True) if profile not in several]
+    several = {profile for subject in result.scalings for profile in subject.threading.profiles}
+    alone = [name for name, profile in zip(result.names, result.profiles, strict=True) if profile not in several]
+    one_count = "traced on one number of threads, so there is no law"
+    return [*map(str, result.complaints), *(f"{name}: {one_count}" for name in alone)]
 
 
-def _measured_step(scaling: Scaling, steps: Measured, threads: int) -> MeasuredStep | None:
+# A workload, its mode, its size and its items per step, which a step must have in common on both machines; and threads.
+StepKey = tuple[str, str, str, int, int]
+
+
+def _read_steps(folder: Path) -> Iterator[tuple[StepKey, MeasuredStep]]:
+    """The steps that a folder has: traced ones where there are traces, otherwise plain ones."""
+    if (folder / TRACES.file).exists():
+        for one in profiles(read_traces(folder)):
+            parts = {op.type: op.seconds for op in one.ops}
+            parts |= {OVERHEAD: one.overhead_seconds, UNEXPLAINED: one.unexplained_seconds}
+            yield _key(one.point, one.items_per_step, one.threads), MeasuredStep(one.wall_seconds, parts)
+        return
+    for summary in summarize(map(launch_of, read_rows(folder))):
+        if summary.step and summary.items:
+            yield _key(summary.point, summary.items, summary.point.cores), MeasuredStep(summary.step.value)
+
+
+def _key(point: Point, items: int, threads: int) -> StepKey:
+    return point.workload, point.mode, point.size, items, threads
+
+
+def _measured_step(subject: Scaling, steps: Mapping[StepKey, MeasuredStep], threads: int) -> MeasuredStep | None:
     """What was measured of a subject; refused where it was of another size or batch, or has ops not profiled here."""
-    first = scaling.threading.profiles[0]
-    point = first.point
-    key = point.workload, point.mode, point.size, first.items_per_step
-    others = [other for other in steps if other[:2] == key[:2]]
-    if others and key not in steps:
-        sizes = ", ".join(f"size {size} with {items} items" for _, _, size, items in others)
-        raise FitError(f"it was profiled at size {key[2]} with {key[3]} items, and measured at {sizes}")
-    found = steps.get(key, {}).get(threads)
-    missing = uncovered_ops(scaling.laws.times.names, found.op_shares) if found else {}
-    if missing:
-        raise FitError(
-            f"{100 * sum(missing.values()):.0f} % of its op time there is ops that were not profiled here "
-            f"({', '.join(sorted(missing))})"
-        )
+    first = subject.threading.profiles[0]
+    key = _key(first.point, first.items_per_step, threads)
+    others = dict.fromkeys(other[2:4] for other in steps if other[:2] == key[:2])
+    if others and key[2:4] not in others:
+        there = ", ".join(f"size {size} with {items} items" for size, items in others)
+        raise FitError(f"it was profiled at size {key[2]} with {key[3]} items, and measured at {there}")
+    found = steps.get(key)
+    ops = {name: seconds for name, seconds in ((found and found.parts) or {}).items() if name not in NOT_OPS}
+    missing = {name: ops[name] / sum(ops.values()) for name in ops if name not in subject.laws.times.names}
+    _refuse_ops(missing, "its op time there is ops that were not profiled here")
     return found

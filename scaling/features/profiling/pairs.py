@@ -13,7 +13,8 @@ import numpy as np
 from scaling.analysis.arrays import Floats
 from scaling.analysis.op_classes import OpClass
 from scaling.analysis.traces import Trace
-from scaling.features.profiling.profile import OpShare, Profile
+from scaling.errors import need
+from scaling.features.profiling.profile import SCIPY, OpShare, Profile
 from scaling.study.planning import Point
 
 # An op type below this share of op time is not worth a line (the paper's Figure 3).
@@ -139,6 +140,7 @@ def stationarity(trace: Trace) -> Stationarity:
     spread = stdev(seconds) / mean if len(seconds) > 1 and mean else 0.0
     if len(seconds) < 3 or len(set(seconds)) == 1:
         return Stationarity(trace, seconds, spread, None, None, spread)
+    need(*SCIPY)
     from scipy import stats  # only profiles need it, and it takes a second to import
 
     indices = range(len(seconds))

@@ -17,7 +17,6 @@ from math import fsum, inf, sqrt
 from statistics import fmean, median, stdev
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from scaling.analysis import rules
 from scaling.analysis.arrays import Floats
@@ -26,7 +25,7 @@ from scaling.analysis.op_classes import CLASSES, OpClass, one_name, op_class
 from scaling.analysis.purposes import PURPOSES, Purpose
 from scaling.analysis.rules import Verdict
 from scaling.analysis.traces import Trace, TracedStep, traces_by_point
-from scaling.errors import FitError
+from scaling.errors import FitError, need
 from scaling.study.planning import Point
 
 # Parts of a step that are no op, by names no op has.
@@ -41,6 +40,8 @@ LEAST_LAUNCHES = 3
 MOST_LAUNCHES = 24
 DRAWS = 1000
 SEED = 20260101
+# A package, its extra, and what needs it.
+SCIPY = "scipy", "report", "profiles"
 # The resolution of a clock: a part that never ran at some count took less than this, and has a logarithm.
 LEAST_SECONDS = 1e-9
 # However noisy a part, a draw keeps at least this share of its time.
@@ -367,6 +368,9 @@ def draw_means(times: PartTimes, size: int = DRAWS, seed: int = SEED) -> tuple[F
     half = size // 2
     if not times.freedom:
         return np.repeat(times.means[None], 2 * half, axis=0), np.zeros(2 * half)
+    need(*SCIPY)
+    from scipy.special import gammaincinv  # only profiles need it, and it takes a while to import
+
     # Chi-squared, evenly spread over its levels.
     spread = 2.0 * gammaincinv(times.freedom / 2.0, (chance.permutation(half) + 0.5) / half)
     mixture = chance.standard_normal((half, len(times.threads), len(times.deviations)))

@@ -9,7 +9,7 @@ from scaling.analysis.purposes import PURPOSES
 from scaling.analysis.rules import WIDEST_ANSWER, Verdict
 from scaling.features.profiling.evaluation import OpEvaluation, Scaling
 from scaling.features.profiling.laws import HeldOutStep, Loss, StepPrediction
-from scaling.features.profiling.machines import ElsewherePrediction, MeasuredStep, OtherMachine
+from scaling.features.profiling.other_machine import ElsewherePrediction, MeasuredStep, OtherMachine
 from scaling.features.profiling.pairs import NOTABLE, Stationarity, loss_share, notable, outside_ops, types_for
 from scaling.features.profiling.profile import Profile
 from scaling.features.profiling.similarity import LINKAGES, Merge
@@ -35,7 +35,7 @@ MOST_NAMED = 6
 LEAST_LOSS_SHARE = 0.05
 # A profile that is made again should differ by less than this in every share.
 MOST_UNCERTAINTY = 0.02
-TRACE_AGAIN = "trace it again on a quiet machine (`scaling doctor`)"
+TRACE_AGAIN = "trace it again on a quiet machine (`scaling machine doctor`)"
 TRACE_MORE = "give --reproducible-to 2 to trace as many launches as it takes"
 # Whether a measurement lies in the interval of its prediction.
 INSIDE_WORDS = {None: "-", True: "inside", False: "outside"}
@@ -244,7 +244,7 @@ def elsewhere_table(predictions: Sequence[ElsewherePrediction]) -> Table:
     for one in predictions:
         cells = [one.name, str(one.threads), *_predicted_cells(one, one.by_ceilings, measured)]
         cells += _predicted_cells(one, one.by_networks, measured) if by_networks else []
-        plain = one.best.plain_seconds
+        plain = (one.by_networks or one.by_ceilings).plain_seconds
         cells.append("-" if plain is None else duration(plain))
         cells += _measured_cells(one.measured) if measured else []
         rows.append(tuple(cells))
@@ -265,7 +265,9 @@ def _predicted_cells(one: ElsewherePrediction, predicted: StepPrediction | None,
 
 
 def _measured_cells(measured: MeasuredStep | None) -> list[str]:
-    return ["-", ""] if measured is None else [duration(measured.seconds), "traced" if measured.traced else "plain"]
+    return (
+        ["-", ""] if measured is None else [duration(measured.seconds), "plain" if measured.parts is None else "traced"]
+    )
 
 
 def _speedup(scaling: Scaling, predicted: StepPrediction) -> str:
@@ -522,7 +524,7 @@ def elsewhere_facts(other: OtherMachine) -> Facts:
                 "by_ceilings": _held_against(one, one.by_ceilings),
                 "by_networks": _held_against(one, one.by_networks) if one.by_networks else None,
                 "measured_seconds": one.measured.seconds if one.measured else None,
-                "measured_traced": one.measured.traced if one.measured else None,
+                "measured_traced": one.measured.parts is not None if one.measured else None,
             }
             for one in other.predictions
         ],

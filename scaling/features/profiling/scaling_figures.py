@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
@@ -20,6 +19,7 @@ from scaling.features.profiling.laws import Loss
 from scaling.features.profiling.pairs import ModePair
 from scaling.features.profiling.profile import OVERHEAD, UNEXPLAINED, Profile
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.figure import Figure
 from scaling.reporting.plots.style import (
     DARK,
     FAINT,
@@ -188,7 +188,9 @@ def _losses_figure(losses: Sequence[tuple[str, Loss]]) -> Figure:
     return figure
 
 
-MOST_PARTS = 5
+MOST_PARTS = 4
+# Lines through fewer numbers of threads say little; they are drawn where there are no others.
+LEAST_THREADS = 3
 PANEL_INCHES = (5.0, 1.85)
 # Times span many powers of ten; parts below this share of a step are not drawn.
 LEAST_SHARE = 0.01
@@ -198,11 +200,16 @@ def op_threads(result: OpEvaluation) -> Drawing | NotDrawn:
     """Draw a panel per subject: its heaviest parts as marks, their laws as lines, on logarithmic axes."""
     if not result.scalings:
         return NotDrawn("no workload was traced on several numbers of threads")
-    scalings = sorted(result.scalings, key=lambda scaling: scaling.threading.profiles[0].point.mode != "train")
+    most = max(len(scaling.laws.times.threads) for scaling in result.scalings)
+    least = min(most, LEAST_THREADS)
+    told = [scaling for scaling in result.scalings if len(scaling.laws.times.threads) >= least]
+    scalings = sorted(told, key=lambda scaling: scaling.threading.profiles[0].point.mode != "train")
+    others = len(result.scalings) - len(scalings)
+    left_out = f" {others} traced on fewer than {least} numbers of threads are not drawn." if others else ""
     caption = (
         "Time per step of the parts that take the most of it on the most threads, each with Amdahl's law of its own; "
         "dotted is what perfect scaling of the whole step would be. Below a part is what it is for, most of its time. "
-        "More threads do not help a part whose line is flat."
+        f"More threads do not help a part whose line is flat.{left_out}"
     )
     return Drawing(caption, _threads_figure(scalings))
 

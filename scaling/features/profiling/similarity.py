@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 
 from scaling.analysis.arrays import Floats
-from scaling.features.profiling.profile import Profile
+from scaling.errors import need
+from scaling.features.profiling.profile import SCIPY, Profile
 
 Linkage = Literal["centroid", "average"]
 LINKAGES: tuple[Linkage, ...] = ("centroid", "average")
@@ -71,6 +72,7 @@ def is_group(history: Sequence[Merge], members: set[str]) -> bool:
 
 
 def _average(shares: Shares) -> tuple[Merge, ...]:
+    need(*SCIPY)
     from scipy.cluster.hierarchy import linkage  # only profiles need it, and it takes a while to import
 
     groups: list[tuple[str, ...]] = [(name,) for name in shares.names]
@@ -97,9 +99,7 @@ def _centroid(shares: Shares) -> tuple[Merge, ...]:
 
 def _cosine(one: Floats, other: Floats) -> float:
     """The cosine distance of two vectors."""
-    from scipy.spatial.distance import cosine  # only profiles need it, and it takes a while to import
-
-    return float(cosine(one, other))
+    return float(1.0 - one @ other / np.sqrt((one @ one) * (other @ other)))
 
 
 def _names(shares: Shares, group: tuple[int, ...]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ FEATURE = Feature(
             f"{_HERE}.command:tune",
         ),
     ),
+    answers=(f"{_HERE}.report:study_answers",),
     sections=(f"{_HERE}.report:section",),
     schemas={"tune": f"{_HERE}.report:printed"},
     library={"Tuned": f"{_HERE}.library:Tuned", "tune": f"{_HERE}.library:tune"},

@@ -13,13 +13,15 @@ from scaling.cli.options import (
     Json,
     NoWait,
     RetryFailed,
+    Verbose,
     is_workload,
     program_variables,
     program_words,
     refuse_variables,
 )
-from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
+from scaling.cli.printing import print_json, print_lines, print_notes, print_table
 from scaling.cli.progress import Progress
+from scaling.cli.sweep import answer_when_interrupted, print_job_notes
 from scaling.features.tuning.grid import parse_parameters
 from scaling.features.tuning.library import Tuned, carry_out_tuning, prepare_tuning
 from scaling.features.tuning.report import (
@@ -76,6 +78,7 @@ def tune(
     retry_failed: RetryFailed = False,
     again: Again = False,
     full: Full = False,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Find the best settings: threads, placement, SMT and XLA of a workload, or any parameter of a program.
@@ -91,14 +94,15 @@ def tune(
     parameters = parse_parameters(param or [])
     subject, variables = _subject(words, env)
     job = prepare_tuning(subject, output, cores, objective, budget, parameters, settings or [], full, variables)
-    print_notes(job.notes)
+    print_job_notes(job, verbose)
     if dry_run:
         print_lines(*(setting_words(job.grid, setting) for setting in range(len(job.grid.points))))
         settings_count = len(job.grid.points)
         most = most_launches(settings_count, budget is not None)
         print_lines(f"{count(settings_count, 'setting')}, at most {most} launches")
         return
-    tuned = carry_out_tuning(job, redo_of(retry_failed, again), not no_wait, Progress())
+    with answer_when_interrupted(job.folder, verbose):
+        tuned = carry_out_tuning(job, redo_of(retry_failed, again), not no_wait, Progress())
     _print(tuned, as_json)
     if not tuned.is_answer:
         raise typer.Exit(1)
@@ -117,9 +121,10 @@ def _print(tuned: Tuned, as_json: bool) -> None:
     if as_json:
         print_json(tuning_facts(outcome, job.grid, job.search.objective, tuned.settings))
         return
-    print_lines(*tuning_answer(outcome, job.grid, job.search.objective), "")
+    answer, *others = tuning_answer(outcome, job.grid, job.search.objective)
+    print_lines(answer, "")
     print_table(tuning_table(outcome, job.grid))
     if tuned.settings is not None:
         print_lines("", "shell:", *(f"  {line}" for line in environment_lines(tuned.settings)))
         print_lines("Python:", *(f"  {line}" for line in paste_python(tuned.settings).splitlines()))
-    print_note(f"results are in {job.folder}")
+    print_notes([*others, f"results are in {job.folder}"])

@@ -14,17 +14,8 @@ from platform import machine
 from typing import TYPE_CHECKING, Any
 
 from scaling.analysis.estimates import Estimate
-from scaling.api.measuring import (
-    Job,
-    Monitor,
-    _OnRow,
-    hold_lock,
-    make_runs,
-    open_store,
-    prepare,
-    redo_of,
-    refuse_another_study,
-)
+from scaling.api.measuring import Job, hold_lock, make_runs, open_store, prepare, redo_of, refuse_another_study
+from scaling.api.progress import Monitor, watcher
 from scaling.api.results import Results, load
 from scaling.errors import StudyError
 from scaling.features.tuning.file import Search, cohort_launch, write_search
@@ -44,7 +35,8 @@ from scaling.features.tuning.schedule import TuningSchedule
 from scaling.features.tuning.search import Outcome
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
-from scaling.reporting.machine import spoiler_sentences
+from scaling.reporting.machine import spoiler_sentence
+from scaling.results.export import data_frame
 from scaling.results.jsonl import Redo
 from scaling.results.rows import Row
 from scaling.results.store import ROWS, made_before, read_rows
@@ -161,9 +153,7 @@ class Tuned:
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per setting that was measured, the fastest first."""
-        import pandas as pd
-
-        return pd.DataFrame(outcome_rows(self.outcome, self.job.grid))
+        return data_frame(outcome_rows(self.outcome, self.job.grid))
 
     def _point(self, setting: int | None) -> Point | None:
         return None if setting is None else self.job.grid.points[setting]
@@ -194,7 +184,7 @@ def tune(
     values = {name: tuple(map(str, listed)) for name, listed in (parameters or {}).items()}
     variables = tuple((env or {}).items())
     job = prepare_tuning(subject, _path(folder), cores, objective, budget, values, settings, full, variables)
-    watch = monitor or (_OnRow(on_row) if on_row else Monitor())
+    watch = monitor or watcher(on_row)
     return carry_out_tuning(job, redo_of(retry_failed, again), wait, watch)
 
 
@@ -240,8 +230,7 @@ def carry_out_tuning(job: TuningJob, redo: Redo | None, wait: bool, monitor: Mon
         if schedule.next_cohort() is None:
             monitor.note(f"the search has ended: {made_before(read_rows(job.folder))}")
         else:
-            for sentence in spoiler_sentences(findings):
-                monitor.note(sentence)
+            monitor.note(spoiler_sentence(findings))
             make_runs(job, schedule, store, lock_fd, monitor, lambda: _stored_runs(job.folder))
     return Tuned(job, schedule.outcome())
 

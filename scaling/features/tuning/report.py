@@ -11,6 +11,7 @@ from scaling.features.tuning.file import TUNING, Search
 from scaling.features.tuning.grid import Grid, Objective
 from scaling.features.tuning.search import FEWEST_CONFIRMATIONS, Outcome, Standing
 from scaling.machine.cpulist import format_list, parse_list
+from scaling.reporting.answers import StudyAnswer
 from scaling.reporting.json_types import ARRAY, ESTIMATE, MAP, NUMBER, TEXTS, Fields, record
 from scaling.reporting.page.provenance import study_of
 from scaling.reporting.words import Block, Section, Table, count, estimate_facts, figure, interval_alone
@@ -118,6 +119,18 @@ def section(result: Evaluation) -> Section | None:
     settings = settings_of(search.grid.points[winner], study, search.cpus[winner])
     texts = ("\n".join(environment_lines(settings)), paste_python(settings))
     return Section("tuning", "Settings", "Best settings", [raced, Block(heading="To paste", texts=texts)])
+
+
+def study_answers(result: Evaluation) -> list[StudyAnswer]:
+    """The winner of a search; nothing of a folder that no search made."""
+    search: Search | None = result.folder.of_features.get(TUNING)
+    if search is None:
+        return []
+    outcome = search.outcome(result.folder.rows)
+    known = outcome.winner is not None and outcome.is_answer
+    sentence = tuning_answer(outcome, search.grid, search.objective)[0]
+    subject = search.grid.points[0].subject
+    return [StudyAnswer("settings", subject, "give" if known else "no-answer-yet", sentence, known)]
 
 
 def setting_words(grid: Grid, setting: int) -> str:

@@ -140,7 +140,7 @@ CORE_TYPES = Subject(
     "core types",
     "Fast and slow cores make one curve of two machines: where a run goes on to the other type the curve bends, and "
     "threads that wait for each other all work at the slower pace.",
-    'Measure one type at a time: core_type = "NAME" in the study, as scaling topology names it.',
+    'Measure one type at a time: core_type = "NAME" in the study, as scaling machine topology names it.',
 )
 OFFLINE = Subject(
     "offline CPUs",
@@ -195,8 +195,8 @@ ADDRESSES = Subject(
 METERS = Subject(
     "energy meters",
     "Runs have energy only where a meter may be read; nothing else depends on it.",
-    "Run as root, or have root give: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; for a GPU, pip install "
-    "'cpu-scaling[energy]' and the NVIDIA driver.",
+    "Run as root, or have root give: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; for a GPU, install "
+    "the NVIDIA driver and, in the clone of scaling, pip install '.[energy]'.",
 )
 CAPS = Subject(
     "caps",

@@ -9,19 +9,20 @@ attributes.
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import chain, islice
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from scaling.analysis.answers import AnswerCode
 from scaling.analysis.backends import compare_backends
-from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.speedup import ScalingPoint
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import worst_first
+from scaling.reporting.answers import cores_answers, study_answers
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.losses import loss_sentences, not_counted_sentence
@@ -29,9 +30,9 @@ from scaling.reporting.machine import headline
 from scaling.reporting.page import provenance
 from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.page.provenance import boxes, layout_words
-from scaling.reporting.page.tables import answer_lines, point_columns, point_rows
+from scaling.reporting.page.tables import answer_lines, point_columns, point_rows, shared_apart
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
-from scaling.reporting.plots.registry import names
+from scaling.reporting.plots.registry import CORE, names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.points import (
     backends_table,
@@ -42,7 +43,7 @@ from scaling.reporting.points import (
 from scaling.reporting.quantities import STEP_KEYS
 from scaling.reporting.quietness import quietness_sentence, quietness_table
 from scaling.reporting.verdicts import verdict_counts
-from scaling.reporting.words import Section, count, json_text
+from scaling.reporting.words import Block, Section, count, json_text
 from scaling.results.evaluation import Evaluation
 from scaling.results.processes import map_by_processes
 from scaling.results.store import period
@@ -57,10 +58,13 @@ LARGE = 32
 STYLES = ("page.css", "print.css")
 
 # So many points take longer to draw than it takes to start processes.
-MANY_POINTS = 500
+MANY_POINTS = 30
 
 # So many parts of a page are put together at a time; very many points are millions of them.
 PARTS_AT_ONCE = 2**14
+
+# Figures over cores come last where the study asks something else.
+CORE_KINDS = tuple(kind.name for kind in CORE)
 
 # What the sentences of commands have between backticks.
 CODE = re.compile("`([^`]+)`")
@@ -79,8 +83,10 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
     failed = provenance.failures(folder.rows)
-    figures, undrawn = _embed_page_figures(result) if drawings is None else embed_figures(drawings)
-    table = points_table(result.points)
+    figures = _embed_page_figures(result) if drawings is None else embed_figures(drawings)
+    shared, table = shared_apart(points_table(result.points), keep=1)
+    answers = study_answers(result)
+    asks_cores = all(answer.question == "cores" for answer in answers)
     compared = compare_backends(point.summary for point in result.points)
     return render_page(
         "page.html",
@@ -90,14 +96,18 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         question=study.question if study else "",
         folder=folder.name,
         meta=_meta(result),
-        figures=figures,
-        undrawn=undrawn,
-        answers=answer_lines(result.limits),
-        notes=evaluation_notes(result),
+        figures=figures if asks_cores else sorted(figures, key=lambda figure: figure.kind in CORE_KINDS),
+        asks_cores=asks_cores,
+        sizes=answer_lines(cores_answers(result.points, result.limits), result.limits),
+        planner=bool(result.limits),
+        answers=[one.sentence for one in answers if one.size is None or one.size.code is not AnswerCode.GIVE],
+        # Nobody asked for a curve where the study asks something else.
+        notes=evaluation_notes(result if asks_cores else replace(result, complaints=())),
         why=loss_sentences(result.points),
         not_counted=not_counted_sentence(result.points),
         backends=backends_table(compared) if compared else None,
-        sections=page_sections(result),
+        sections=page_sections(result, [answer.sentence for answer in answers]),
+        shared=shared,
         columns=point_columns(table),
         rows=point_rows(result.points, table),
         host=quietness_table(result.points),
@@ -119,25 +129,29 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
     )
 
 
-def page_sections(result: Evaluation) -> list[Section]:
-    """What features say of an evaluation."""
+def page_sections(result: Evaluation, said: Collection[str]) -> list[Section]:
+    """What features say of an evaluation, without the sentences that the page has said already."""
     made = (resolve(function)(result) for feature in features() for function in feature.sections)
-    return [section for section in made if section is not None]
+    return [
+        replace(section, blocks=[_without_sentences(block, said) for block in section.blocks])
+        for section in made
+        if section is not None
+    ]
+
+
+def _without_sentences(block: Block, said: Collection[str]) -> Block:
+    return replace(block, sentences=[sentence for sentence in block.sentences if sentence not in said])
 
 
 def page_facts(result: Evaluation) -> dict[str, object]:
     """Points, laws and landmarks as the commands print them with --json, and the planner's series."""
     return {
         "points": map(_point_facts, result.points),
-        "series": [series_facts(fit) for fit in result.fits],
+        # without curves, which the planner has size by size
+        "series": [fit_facts(fit, with_curve=False) for fit in result.fits],
         "limits": [limits_facts(limits) for limits in result.limits],
         "planner": planner_facts(result.limits, result.sizes),
     }
-
-
-def series_facts(fit: SeriesFit) -> dict[str, object]:
-    """What `fit --json` prints of a series, but for its curve, which the planner has size by size."""
-    return {name: value for name, value in fit_facts(fit).items() if name != "curve"}
 
 
 def _point_facts(point: ScalingPoint) -> dict[str, object]:
@@ -182,6 +196,7 @@ def render_page(
         lstrip_blocks=True,
     )
     environment.filters["code"] = code
+    environment.filters["shared_apart"] = shared_apart
     parts = environment.get_template(template).generate(
         policy=_policy(script, style),
         script=Markup(script),
@@ -252,26 +267,20 @@ class EmbeddedFigure:
     svg: Markup
 
 
-def embed_figures(drawings: Iterable[Drawing | NotDrawn]) -> tuple[list[EmbeddedFigure], list[NotDrawn]]:
-    """Pictures as a page carries them, and those that are none."""
-    return _separate(map(_embed, drawings))
+def embed_figures(drawings: Iterable[Drawing | NotDrawn]) -> list[EmbeddedFigure]:
+    """Pictures as a page carries them."""
+    return [embedded for drawing in drawings if (embedded := _embed(drawing))]
 
 
-def _embed_page_figures(result: Evaluation) -> tuple[list[EmbeddedFigure], list[NotDrawn]]:
+def _embed_page_figures(result: Evaluation) -> list[EmbeddedFigure]:
     """Every kind of figure for a page, drawn by several processes where there is much to draw."""
     if len(result.points) < MANY_POINTS or result.folder.traces:
         return embed_figures(draw_page_figures(result))
-    drawn = map_by_processes(lambda name: [*map(_embed, draw_page_figures(result, [name]))], names("rows"))
-    return _separate(chain.from_iterable(drawn))
+    drawn = map_by_processes(lambda name: embed_figures(draw_page_figures(result, [name])), names("rows"))
+    return [*chain.from_iterable(drawn)]
 
 
-def _embed(drawing: Drawing | NotDrawn) -> EmbeddedFigure | NotDrawn:
+def _embed(drawing: Drawing | NotDrawn) -> EmbeddedFigure | None:
     if isinstance(drawing, NotDrawn):
-        return drawing
+        return None
     return EmbeddedFigure(drawing.kind, drawing.title, drawing.caption, Markup(page_svg(drawing)))
-
-
-def _separate(figures: Iterable[EmbeddedFigure | NotDrawn]) -> tuple[list[EmbeddedFigure], list[NotDrawn]]:
-    made = list(figures)
-    drawn = [figure for figure in made if isinstance(figure, EmbeddedFigure)]
-    return drawn, [figure for figure in made if isinstance(figure, NotDrawn)]

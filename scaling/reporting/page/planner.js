@@ -69,13 +69,20 @@ function seriesNamed(name) {
     return made;
   }
 
-  // A target that the series can reach: what a reader would ask first.
-  function usualTarget({ sizes, recommended, recommended_threads, work }, goal, price) {
-    if (goal === "efficiency") return 0.5;
+  // What the recommended size keeps as surely as is asked for: a question that has an answer.
+  function usualTarget({ sizes, recommended, recommended_threads, work }, goal, { price, assurance }) {
     const size = sizes.find(({ cores, threads }) => cores === recommended && threads === recommended_threads) ?? sizes[Math.floor(sizes.length / 2)];
+    const level = assurances.indexOf(assurance);
     if (goal === "hourly-budget") return Number(hourly(price, size.cores).toPrecision(3));
-    const rate = 0.7 * size.rate.value;
-    return Number((goal === "latency" ? work / rate : rate).toPrecision(2));
+    if (goal === "efficiency") return rounded(Math.max(size.efficiencies.assurances[level], 0.01), Math.floor);
+    const seconds = Math.exp(size.log_seconds[facts.planner.assurance_probits[level]]);
+    return goal === "latency" ? rounded(seconds, Math.ceil) : rounded(work / seconds, Math.floor);
+  }
+
+  // To two digits, in the direction that makes a target easier.
+  function rounded(value, round) {
+    const power = Math.floor(Math.log10(value)) - 1;
+    return Number(`${round(value / 10 ** power)}e${power}`);
   }
 
   function question() {
@@ -95,7 +102,7 @@ function seriesNamed(name) {
     const goal = field("want").value;
     field("target").disabled = document.getElementById("ask-target-field").hidden = goal === "cheapest";
     document.getElementById("ask-target-label").textContent = series.words.field[goal];
-    if (!typedTarget && !series.refusal && goal !== "cheapest") field("target").value = usualTarget(series, goal, question().price);
+    if (!typedTarget && !series.refusal && goal !== "cheapest") field("target").value = usualTarget(series, goal, question());
     const wrong = series.refusal ? null : complaint(question());
     const answered = wrong ? { allocation: null, neighbours: [], replicas: null, levels: null, sentence: wrong } : answer(series, question());
     render(series, question(), answered, !wrong && !series.refusal);
@@ -181,7 +188,7 @@ function seriesNamed(name) {
     show();
   }
 
-  if (all.length) start();
+  if (form && all.length) start();
 }
 
 // For the browser's console: the facts of this page, and answers with the keys of `scaling capacity --json`.

@@ -1,13 +1,12 @@
 """The facts that the page's planner looks its answers up in: quantiles per series and available size."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
+from itertools import accumulate
 
 from scaling.analysis.capacity import end_reason, too_few
 from scaling.analysis.curves.fit import SeriesFit
-from scaling.analysis.sizing.levels import LevelCurve, level_curves
+from scaling.analysis.sizing.levels import level_curves, level_sizes, levels_of
 from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
     ASSURANCES,
@@ -27,50 +26,38 @@ from scaling.reporting.capacity import (
 )
 from scaling.reporting.fits import DESCRIPTION_WORDS
 from scaling.reporting.words import estimate_facts
-from scaling.results.evaluation import MANY_SERIES
-from scaling.results.processes import map_by_processes, process_count
+from scaling.results.processes import map_by_processes
 
-# Quantiles beyond so many characters are left out: a page that opens matters more than a planner for every series.
-MOST_CHARACTERS = 3_000_000
-# A size takes at least so many of them, by which it is known beforehand that there is no room for a series.
-LEAST_PER_SIZE = 1_500
+# Quantiles of more sizes are left out: a size takes 30 ms to compute and 2 KB of a page that has to open.
+MOST_SIZES = 512
+# So many take longer to compute than it takes to start processes.
+MANY_SIZES = 64
 # Digits after the point of log seconds and efficiencies that are interpolated or rounded to a percent.
 DIGITS = 7
 _BELOW_ALL = -1e9
 
 
 def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -> dict[str, object]:
-    """The levels of the quantiles, and every series, in full while the page stays small."""
-    series: list[dict[str, object]] = []
-    characters, together = 0, process_count() if len(series_limits) >= MANY_SERIES else 1
-    for first in range(0, len(series_limits), together):
-        few = series_limits[first : first + together]
-        made = map_by_processes(partial(_facts_where_room, sizes, MOST_CHARACTERS - characters), few)
-        for limits, (least, facts) in zip(few, made, strict=True):
-            own = _without_sizes(limits.fit) if facts is None or characters + least > MOST_CHARACTERS else facts
-            characters += len(json.dumps(own))
-            series.append(own if characters <= MOST_CHARACTERS else _without_sizes(limits.fit))
+    """The levels of the quantiles, and every series, in full up to so many sizes."""
+    counts = [sum(len(level_sizes(one, sizes)) for one in levels_of(limits.fit)) for limits in series_limits]
+    in_full = [total <= MOST_SIZES for total in accumulate(counts)]
+
+    def facts(index: int) -> dict[str, object]:
+        limits = series_limits[index]
+        return series_facts(limits, sizes) if in_full[index] else _without_sizes(limits.fit)
+
+    least = 2 if sum(counts) >= MANY_SIZES else len(counts) + 1
     return {
         "assurances": ASSURANCES,
         "probits": PROBITS.tolist(),
         "assurance_probits": ASSURANCE_PROBITS,
-        "series": series,
+        "series": [*map_by_processes(facts, range(len(counts)), least=least)],
     }
 
 
-def _facts_where_room(sizes: Sizes | None, room: int, limits: ScalingLimits) -> tuple[int, dict[str, object] | None]:
-    """The fewest characters that a series takes, and what it is; None where that is more than there is room for.
-
-    Nothing is computed that there is no room for: a series of many sizes takes seconds.
-    """
-    curves = level_curves(limits.fit)
-    least = LEAST_PER_SIZE * sum(len(curve.sizes(sizes)) for curve in curves)
-    return least, series_facts(limits, curves, sizes) if least <= room else None
-
-
-def series_facts(limits: ScalingLimits, curves: Sequence[LevelCurve], sizes: Sizes | None) -> dict[str, object]:
+def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object]:
     """All that a question to a series needs."""
-    fit = limits.fit
+    fit, curves = limits.fit, level_curves(limits.fit)
     tables = [table for curve in curves for table in size_tables(curve, curve.sizes(sizes))]
     tables.sort(key=lambda table: table.size.order)
     return _identity(fit) | {

@@ -1,13 +1,15 @@
 """The tables of the page: an answer per series, and every point with the numbers its cells are sorted by."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from scaling.analysis.answers import AnswerCode, SizeAnswer, curve_answer
 from scaling.analysis.curves.fit import Description, SeriesFit
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
+from scaling.reporting.answers import StudyAnswer
 from scaling.reporting.fits import counts_words, description_words
 from scaling.reporting.verdicts import doubt_words
 from scaling.reporting.words import Table, cores_words, figure, percent, with_interval
@@ -27,6 +29,7 @@ class AnswerLine:
 
     name: str
     give: Words
+    speedup: Words
     serial: Words
     ceiling: Words
     verdict: str
@@ -34,17 +37,20 @@ class AnswerLine:
     sure: bool
 
 
-def answer_lines(series_limits: Sequence[ScalingLimits]) -> list[AnswerLine]:
-    """A line for every series that a size is asked of."""
-    return [answer_line(limits) for limits in series_limits]
+def answer_lines(answers: Sequence[StudyAnswer], series_limits: Sequence[ScalingLimits]) -> list[AnswerLine]:
+    """A line for every series that has a curve and is given a size."""
+    limits = {one.fit.series.key.settings: one for one in series_limits}
+    sizes = [answer.size for answer in answers if answer.size is not None and answer.size.code is AnswerCode.GIVE]
+    return [answer_line(limits[size.settings], size) for size in sizes if size.settings in limits]
 
 
-def answer_line(limits: ScalingLimits) -> AnswerLine:
+def answer_line(limits: ScalingLimits, size: SizeAnswer | None = None) -> AnswerLine:
     """What is said of one series."""
     fit = limits.fit
     return AnswerLine(
         name=fit.series.sizing_label,
-        give=_give(limits),
+        give=_give(limits, given := size or curve_answer(limits)),
+        speedup=_speedup(given),
         serial=_serial(fit),
         ceiling=_ceiling(fit),
         verdict=description_words(fit),
@@ -53,11 +59,23 @@ def answer_line(limits: ScalingLimits) -> AnswerLine:
     )
 
 
-def _give(limits: ScalingLimits) -> Words:
+def _give(limits: ScalingLimits, size: SizeAnswer) -> Words:
     if limits.recommended is None:
         return Words("–", "no size is named")
     cores, words = cores_words(limits.recommended, limits.threads).split(" ", 1)
-    return Words(cores, words)
+    if size.efficiency is None or size.compared != limits.recommended:
+        return Words(cores, words)
+    return Words(cores, f"{words}, {100 * size.efficiency.value:.0f} % efficient")
+
+
+def _speedup(size: SizeAnswer) -> Words:
+    """The speedup on the size that is given; on one core, what the most cores would have brought."""
+    if size.speedup is None:
+        return Words("–", "not known within a factor of 3")
+    words = apart(with_interval(size.speedup, figure))
+    if size.cores == 1:
+        return Words("× 1", f"{figure(size.compared or 1)} cores: × {words.value} {words.rest}")
+    return Words(f"× {words.value}", words.rest)
 
 
 def _serial(fit: SeriesFit) -> Words:
@@ -110,6 +128,42 @@ class PointRow:
     reasons: tuple[str, ...]
 
 
+def shared_apart(table: Table, keep: int = 0) -> tuple[str, Table]:
+    """What all rows of a table share, in words, and the table without it; the last columns may be kept as they are.
+
+    A column of one value is shared, and so are parts of the names in the first column.
+    """
+    if len(table.rows) < 2:
+        return "", table
+    common, names = _common_parts([row[0] for row in table.rows])
+    rows = [(name, *row[1:]) for name, row in zip(names, table.rows, strict=True)]
+    columns = list(zip(*rows, strict=True))
+    texts = [header for header in table.headers[: len(table.headers) - keep] if not header.startswith(">")]
+    alike = [
+        index
+        for index, (header, cells) in enumerate(zip(table.headers, columns, strict=True))
+        if (header in texts or header == ">cores") and len(set(cells)) == 1 and len(columns) > 1
+    ]
+    said = [_column_words(table.headers[index], columns[index][0]) for index in alike]
+    others = [index for index in range(len(columns)) if index not in alike]
+    narrower = Table(tuple(table.headers[index] for index in others), [tuple(row[i] for i in others) for row in rows])
+    return ", ".join([*common, *filter(None, said)]), narrower
+
+
+def _common_parts(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The parts that all names have, and the names without them; none where a name has nothing else."""
+    parts = [name.split(", ") for name in names]
+    common = [part for part in parts[0] if all(part in own for own in parts)]
+    without = [", ".join(part for part in own if part not in common) for own in parts]
+    return (common, without) if common and all(without) else ([], list(names))
+
+
+def _column_words(header: str, value: str) -> str:
+    if header == ">cores":
+        return cores_words(int(value)) if value.isdigit() else f"{value} cores"
+    return f"{header} {value}".strip() if value.strip("- ") else ""
+
+
 def point_columns(table: Table) -> list[Column]:
     """The headers of the table of points; an interval is of the figure before it."""
     columns: list[Column] = []
@@ -120,15 +174,30 @@ def point_columns(table: Table) -> list[Column]:
     return columns
 
 
+# What a column of the table of points is sorted by, where its cells are no plain numbers.
+_SORTED_BY: dict[str, Callable[[ScalingPoint], Estimate | float | None]] = {
+    ">cores": lambda point: float(point.summary.point.cores),
+    ">step": lambda point: point.summary.step,
+    ">±": lambda point: point.summary.step.half_width if point.summary.step else None,
+    ">items/s": lambda point: point.summary.rate,
+    ">speedup": lambda point: point.speedup,
+    ">scaled speedup": lambda point: point.speedup,
+    ">efficiency": lambda point: point.efficiency,
+    "SMT yield": lambda point: point.smt_yield,
+    ">energy/item": lambda point: point.summary.energy.joules_per_item if point.summary.energy else None,
+    ">power": lambda point: point.summary.energy.watts if point.summary.energy else None,
+    ">launches": lambda point: float(point.summary.launch_count),
+}
+
+
 def point_rows(points: Sequence[ScalingPoint], table: Table) -> Iterator[PointRow]:
-    """Every point as the terminal shows it."""
-    settings = table.headers.index(">cores")
+    """Every point as the terminal shows it, without the settings that all share."""
+    of = [table.headers[index - 1] if header == "95 %" else header for index, header in enumerate(table.headers)]
     return (
         PointRow(
-            cells=(
-                *map(Cell, cells[:settings]),
-                *map(Cell, cells[settings:-1], _values(point, "SMT yield" in table.headers)),
-                Cell(cells[-1]),
+            cells=tuple(
+                Cell(cell, _sorted_by(point, name, interval=header == "95 %"))
+                for cell, name, header in zip(cells, of, table.headers, strict=True)
             ),
             valid=point.valid,
             reasons=tuple(doubt_words(doubt) for doubt in point.all_doubts),
@@ -137,24 +206,12 @@ def point_rows(points: Sequence[ScalingPoint], table: Table) -> Iterator[PointRo
     )
 
 
-def _values(point: ScalingPoint, smt: bool) -> list[float | None]:
-    """What the cells between the settings and the verdict are sorted by."""
-    summary = point.summary
-    figures = [_value(point.speedup), _low(point.speedup), _value(point.efficiency), _low(point.efficiency)]
-    return [
-        float(summary.point.cores),
-        _value(summary.step),
-        summary.step.half_width if summary.step else None,
-        _value(summary.rate),
-        *figures,
-        *([_value(point.smt_yield)] if smt else []),
-        float(summary.launch_count),
-    ]
+def _sorted_by(point: ScalingPoint, column: str, *, interval: bool) -> float | None:
+    value = _SORTED_BY[column](point) if column in _SORTED_BY else None
+    if isinstance(value, Estimate):
+        return _low(value) if interval else value.value
+    return value
 
 
-def _value(figure: Estimate | None) -> float | None:
-    return None if figure is None else figure.value
-
-
-def _low(figure: Estimate | None) -> float | None:
-    return None if figure is None or figure.low == figure.high else figure.low
+def _low(figure: Estimate) -> float | None:
+    return None if figure.low == figure.high else figure.low

@@ -4,18 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from scaling.analysis.capacity import answer
 from scaling.analysis.curves.fit import Curve, SeriesFit, curve_counts
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.levels import LevelCurve, level_curves
 from scaling.analysis.sizing.mixtures import turn_mixtures
+from scaling.analysis.sizing.quantile_tables import mixture_quantiles
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question, ScalingLimits
 from scaling.reporting.capacity import STATUS_WORDS
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.over_cores import MARKS, THROUGHPUT
 from scaling.reporting.plots.specification import (
+    MOST_TOGETHER,
     CoresFigure,
     LawLine,
     Level,
@@ -23,6 +26,7 @@ from scaling.reporting.plots.specification import (
     Panel,
     Series,
     distinct_names,
+    panels_by_workload,
     series_lines,
     y_limits,
 )
@@ -34,6 +38,7 @@ from scaling.results.evaluation import Evaluation
 TARGET_COLOUR = COLOURS[3]
 # A target farther above everything drawn would flatten the figure.
 TARGET_IN_SIGHT = 2.0
+RANGE = ndtri([ASSURANCE, 1.0 - ASSURANCE])
 NEW_TURNS = f"range of new turns on this host ({100 * (1 - ASSURANCE):.0f} to {100 * ASSURANCE:.0f} %)"
 
 
@@ -42,10 +47,10 @@ def capacity(evaluation: Evaluation, target: float | None = None) -> Drawing | N
     if not evaluation.limits:
         return NotDrawn("no series could be fitted, so nothing is known of sizes that were not measured")
     lines = series_lines(evaluation)
-    panels = [_panel(limits, lines, evaluation, target) for limits in evaluation.limits]
+    panels = _panels(evaluation.limits, lines, evaluation, target)
     units = {limits.fit.series.unit for limits in evaluation.limits}
     y_label = f"throughput, {units.pop() if len(units) == 1 else 'units'}/s"
-    return Drawing(_caption(target), compile_figure(CoresFigure(panels, y_label, share_y=False)))
+    return Drawing(_caption(target), compile_figure(CoresFigure(panels, y_label, share_y=False, linear=True)))
 
 
 def _caption(target: float | None) -> str:
@@ -61,16 +66,41 @@ def _caption(target: float | None) -> str:
     )
 
 
-def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation, target: float | None) -> Panel:
-    fit = limits.fit
-    own = sorted(
-        (line for line in lines if line.key in [one.fit.series.key for one in level_curves(fit)]),
-        key=lambda line: line.point.smt,
+def _panels(
+    series_limits: Sequence[ScalingLimits], lines: Sequence[Line], evaluation: Evaluation, target: float | None
+) -> list[Panel]:
+    """A panel per series; of workloads that have several settings one each, with its settings by colour."""
+    drawn = {limits.fit.series.key: _panel(limits, lines, evaluation, target) for limits in series_limits}
+    own = [line for line in lines if line.key in drawn and len(drawn[line.key].series) == 1]
+    if len(own) < len(drawn) or len({line.point.workload for line in own}) == len(own) or len(own) <= MOST_TOGETHER:
+        return [*drawn.values()]
+    return [
+        _joint(panel, target) for panel in panels_by_workload(own, [drawn[line.key].series[0] for line in own], (0, 1))
+    ]
+
+
+def _joint(panel: Panel, target: float | None) -> Panel:
+    """The panel of several settings: the size of each, and from where to where any is extrapolated."""
+    given = [f"{one.label} {'none' if one.size is None else number_words(one.size)}" for one in panel.series]
+    laws = [law for one in panel.series for law in one.laws]
+    measured_to, end = max(law.measured_to for law in laws), max(float(law.curve.cores[-1]) for law in laws)
+    return replace(
+        panel,
+        limits=reach_target(y_limits(panel.series, 0.0), target),
+        remark=f"give {', '.join(given)}",
+        target=target_level(target),
+        extrapolated=(measured_to, end) if end > measured_to else None,
     )
+
+
+def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation, target: float | None) -> Panel:
+    fit, levels = limits.fit, level_curves(limits.fit)
+    keys = [one.fit.series.key for one in levels]
+    own = sorted((line for line in lines if line.key in keys), key=lambda line: line.point.smt)
     size, threads, remark = _size(limits, evaluation, target)
-    levels = level_curves(fit)
     curves = {one.threads: _line(one, limits, band=one.threads == threads or len(levels) == 1) for one in levels}
     series = [_series(line, curves, several=len(own) > 1) for line in own] or [_unmeasured(fit, curves)]
+    series[0] = replace(series[0], size=size)
     measured_to = max(one.measured[-1] for one in levels)
     return Panel(
         series,
@@ -78,7 +108,6 @@ def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation,
         _title(own, lines) if own else fit.series.label,
         remark,
         target=target_level(target),
-        size=size,
         extrapolated=(measured_to, limits.extrapolation_limit) if limits.extrapolation_limit > measured_to else None,
     )
 
@@ -110,11 +139,8 @@ def _line(level: LevelCurve, limits: ScalingLimits, *, band: bool) -> LawLine:
     cores, work = curve_counts(level.fit, limits.extrapolation_limit)[::2], level.fit.series.work
     mixtures = [next(turn_mixtures(level.draws, level.host, float(count), (1,))) for count in cores]
     middle = work / np.exp([np.median(mixture.means) for mixture in mixtures])
-    ends = [
-        work / np.exp([mixture.quantile(end) for mixture in mixtures]) if band else None
-        for end in (ASSURANCE, 1.0 - ASSURANCE)
-    ]
-    return LawLine("curve", Curve(cores, middle, *ends), level.measured[-1], colour(0), band=NEW_TURNS)
+    slow, fast = work / np.exp([mixture_quantiles(mixture, RANGE) for mixture in mixtures]).T if band else (None, None)
+    return LawLine("curve", Curve(cores, middle, slow, fast), level.measured[-1], colour(0), band=NEW_TURNS)
 
 
 def _size(limits: ScalingLimits, evaluation: Evaluation, target: float | None) -> tuple[int | None, int, str]:

@@ -19,6 +19,7 @@ from scaling.reporting.plots.layout import (
     mark_key,
     number_axis,
     shade_key,
+    upright_key,
 )
 from scaling.reporting.plots.specification import (
     CoresFigure,
@@ -32,7 +33,6 @@ from scaling.reporting.plots.specification import (
 )
 from scaling.reporting.plots.style import (
     BAND_ALPHA,
-    COLOURS,
     CROWDED_POINTS,
     FAINT,
     INK,
@@ -44,7 +44,6 @@ from scaling.reporting.plots.style import (
 
 # More marks than this in one series are drawn smaller and their bars without ends, so that these are seen.
 FEW_MARKS = 10
-SIZE_COLOUR = COLOURS[1]
 # Half the width of the ends of a bar.
 CAP_POINTS = 2.5
 # Names beside a panel: where they begin and the least distance between two, in parts of it, and the longest.
@@ -58,7 +57,13 @@ def compile_figure(specification: CoresFigure) -> Figure:
         _draw_panel(grid.axes[index], panel, specification)
         if panel.title or panel.remark:
             grid.title(index, panel.title, panel.remark)
-    cores_axis(grid, specification.counts, specification.last_count, square=specification.log_y)
+    cores_axis(
+        grid,
+        specification.counts,
+        specification.last_count,
+        square=specification.log_y,
+        linear=specification.linear,
+    )
     log_y = specification.log_y and logarithmic(specification.counts)
     for index, panel in enumerate(specification.panels):
         grid.axes[index].set_ylim(*panel.limits)
@@ -82,8 +87,9 @@ def _draw_panel(axes: Axes, panel: Panel, specification: CoresFigure) -> None:
     _draw_background(axes, panel.background)
     for level in [*([panel.target] if panel.target else []), *(lvl for one in panel.series for lvl in one.levels)]:
         _draw_level(axes, level, panel.limits)
-    if panel.size is not None:
-        axes.axvline(panel.size, color=SIZE_COLOUR, linewidth=1.3, zorder=2)
+    for one in panel.series:
+        if one.size is not None:
+            axes.axvline(one.size, color=one.colour if one.in_legend else INK, linewidth=1.1, zorder=2)
     for series in panel.series:
         if panel.labelled:
             _join_marks(axes, series)
@@ -218,8 +224,8 @@ def _legend(specification: CoresFigure) -> list[Key]:
     if specification.ideal == "linear":
         keys.append(line_key("ideal", INK, ":"))
     keys += _line_keys(specification.laws)
-    if any(panel.size is not None for panel in panels):
-        keys.append(line_key("recommended size", SIZE_COLOUR))
+    if any(one.size is not None for one in series):
+        keys.append(upright_key("recommended size"))
     levels = [panel.target for panel in panels if panel.target] + [lvl for one in series for lvl in one.levels]
     keys += _line_keys(levels)
     if any(law.extrapolates for law in specification.laws):

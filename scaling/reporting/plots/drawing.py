@@ -9,8 +9,9 @@ from scaling.analysis.roofline import RooflinePoint
 from scaling.analysis.traces import Trace
 from scaling.features import FigureKind, Needs, features, resolve
 from scaling.reporting.plots.registry import kinds
-from scaling.reporting.plots.style import on_one_line, style
-from scaling.results.evaluation import Evaluation, keys_of_series, split_series
+from scaling.reporting.plots.style import FAINT, on_one_line, style, wrap
+from scaling.results.evaluation import Evaluation, first_series, keys_of_series
+from scaling.results.store import where_and_when
 
 __all__ = [
     "Drawing",
@@ -23,9 +24,11 @@ __all__ = [
     "draw_traces",
 ]
 
-# A series has a panel in each of half a dozen figures. Of more series than this a page has several figures of a kind,
-# and of more than so many times as many it leaves some out: it would take minutes to draw and to open.
-MOST_SERIES, MOST_PARTS = 40, 5
+# A series has a panel in each of half a dozen figures; more than so many take a minute to draw.
+MOST_SERIES = 24
+
+# The machine and the day in a corner of every figure: how large, and how long at most.
+STAMP_POINTS, STAMP_EMS = 6.5, 70.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,90 +57,68 @@ def draw_figures(
 
     With a target throughput, units per second, the sizes that reach it are marked.
     """
-    yield from draw_kinds("rows", evaluation, names, target)
+    stamp = where_and_when(evaluation.folder.rows)
+    yield from draw_kinds("rows", evaluation, names, target, stamp)
     if names is None:
-        yield from draw_traces(evaluation.folder.traces)
+        yield from draw_traces(evaluation.folder.traces, stamp=stamp)
 
 
 def draw_page_figures(evaluation: Evaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
-    """Draw figures for a page, the named ones or every kind; of very many series in parts, so that each can be read."""
-    parts = split_series(evaluation, MOST_SERIES)
-    if len(parts) == 1:
-        yield from draw_figures(evaluation, names)
-        return
-    notes = _part_notes(parts)
+    """Draw figures for a page, the named ones or every kind; of very many series the first."""
+    part, series = first_series(evaluation, MOST_SERIES), len(keys_of_series(evaluation))
+    stamp = where_and_when(evaluation.folder.rows)
+    note = f"The first {len(keys_of_series(part))} of {series} series; `scaling plot` draws all."
     for kind in kinds("rows"):
         if names is None or kind.name in names:
-            yield from _draw_parts(kind, notes) if kind.per_series else [_finish(kind, evaluation, None)]
+            drawing = _finish(kind, part if kind.per_series else evaluation, None, stamp)
+            if isinstance(drawing, Drawing) and kind.per_series and part is not evaluation:
+                drawing = replace(drawing, caption=f"{drawing.caption} {note}")
+            yield drawing
     if names is None:
-        yield from draw_traces(evaluation.folder.traces)
+        yield from draw_traces(evaluation.folder.traces, stamp=stamp)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Some of the series, and which of all they are."""
-
-    evaluation: Evaluation
-    number: int
-    of: int
-    note: str
-
-
-def _part_notes(parts: Sequence[Evaluation]) -> list[_Part]:
-    """The parts that are drawn; the last says that there are more, if there are."""
-    sizes = [len(keys_of_series(part)) for part in parts]
-    drawn, first, noted = len(parts[:MOST_PARTS]), 1, []
-    for number, (part, size) in enumerate(zip(parts[:MOST_PARTS], sizes, strict=False), 1):
-        more = " The others are drawn by `scaling plot`." if number == drawn < len(parts) else ""
-        noted.append(_Part(part, number, drawn, f"Series {first} to {first + size - 1} of {sum(sizes)}.{more}"))
-        first += size
-    return noted
-
-
-def _draw_parts(kind: FigureKind, parts: Sequence[_Part]) -> list[Drawing | NotDrawn]:
-    """A figure of every part that has anything to draw, or else why the first has nothing."""
-    drawings = [(_finish(kind, part.evaluation, None), part) for part in parts]
-    drawn = [_number(drawing, part) for drawing, part in drawings if isinstance(drawing, Drawing)]
-    return [*drawn] or [drawings[0][0]]
-
-
-def _number(drawing: Drawing, part: _Part) -> Drawing:
-    """The drawing as one of several of its kind."""
-    kind = drawing.kind if part.number == 1 else f"{drawing.kind}-{part.number}"
-    title = drawing.title if part.of == 1 else f"{drawing.title}, {part.number} of {part.of}"
-    return replace(drawing, kind=kind, title=title, caption=f"{drawing.caption} {part.note}")
-
-
-def draw_traces(traces: Sequence[Trace], names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
+def draw_traces(
+    traces: Sequence[Trace], names: Sequence[str] | None = None, stamp: str = ""
+) -> Iterator[Drawing | NotDrawn]:
     """Draw figures of traces: the named ones, or every kind; none where there are no traces."""
     for feature in features() if traces else ():
         if "traces" in feature.subjects:
-            yield from draw_kinds("traces", resolve(feature.subjects["traces"])(traces), names)
+            yield from draw_kinds("traces", resolve(feature.subjects["traces"])(traces), names, stamp=stamp)
 
 
-def draw_roofline(achieved: Sequence[RooflinePoint]) -> Iterator[Drawing | NotDrawn]:
+def draw_roofline(achieved: Sequence[RooflinePoint], stamp: str = "") -> Iterator[Drawing | NotDrawn]:
     """Draw what networks achieve of their machine's ceilings."""
-    yield from draw_kinds("ceilings", achieved, None)
+    yield from draw_kinds("ceilings", achieved, None, stamp=stamp)
 
 
 def draw_kinds(
-    needs: Needs, subject: object, names: Sequence[str] | None, target: float | None = None
+    needs: Needs, subject: object, names: Sequence[str] | None, target: float | None = None, stamp: str = ""
 ) -> Iterator[Drawing | NotDrawn]:
-    """Draw the figures of one subject: the named ones, or every kind there is."""
+    """Draw the figures of one subject: the named ones, or every kind there is; `stamp` is its machine and day."""
     available = {kind.name: kind for kind in kinds(needs)}
     for name in available if names is None else names:
-        yield _finish(available[name], subject, target)
+        yield _finish(available[name], subject, target, stamp)
 
 
-def _finish(kind: FigureKind, subject: object, target: float | None) -> Drawing | NotDrawn:
+def _finish(kind: FigureKind, subject: object, target: float | None, stamp: str) -> Drawing | NotDrawn:
     """Draw one figure in our style; its files and the page share one layout."""
     function = resolve(kind.function)
     with style():
         drawing: Drawing | NotDrawn = function(subject, target) if kind.takes_target else function(subject)
         if isinstance(drawing, Drawing):
+            _write_stamp(drawing.figure, on_one_line(stamp))
             _lay_out(drawing.figure)
             drawing = replace(drawing, caption=on_one_line(drawing.caption))
     return replace(drawing, kind=kind.name, title=kind.title)
+
+
+def _write_stamp(figure: Figure, stamp: str) -> None:
+    """Write machine and day in a corner: above the panels, or below them where the legend is above."""
+    # An attribute that matplotlib has for its own layout; a legend within axes has none.
+    above = any(getattr(legend, "_outside_loc", None) == "upper" for legend in figure.legends)
+    write = figure.supxlabel if above else figure.suptitle
+    write(wrap(stamp, STAMP_EMS, 1), x=0.995, ha="right", fontsize=STAMP_POINTS, color=FAINT)
 
 
 def _lay_out(figure: Figure) -> None:

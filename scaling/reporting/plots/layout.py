@@ -10,11 +10,11 @@ from typing import Literal, cast
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from scaling.reporting.plots.figure import Figure
 from scaling.reporting.plots.specification import Stroke, logarithmic, spread_labels
 from scaling.reporting.plots.style import (
     BAND_ALPHA,
@@ -38,10 +38,8 @@ SINGLE_WIDTH_INCHES = 7.0
 MOST_ROWS_ON_A_SCREEN = 6
 POINTS_PER_INCH = 72.0
 HOLLOW = "hollow: disturbed or not valid"
-# What a letter of a name at the right takes of a panel's width, and how far two names are apart, of its height.
-LETTER_WIDTH, NAMES_GAP = 0.024, 0.075
-# A name is legible where intervals reach across it.
-NAME_GROUND = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+# How far names at the right are from a panel, and two of them from each other, of its height.
+NAME_POINTS, NAMES_GAP = 3.0, 0.075
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +113,15 @@ def columns_for(panels: int) -> int:
     return {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 9: 3}.get(panels, 4)
 
 
-def cores_axis(grid: Grid, counts: Iterable[float], most_cores: float, *, square: bool = False) -> None:
+def cores_axis(
+    grid: Grid, counts: Iterable[float], most_cores: float, *, square: bool = False, linear: bool = False
+) -> None:
     """Cores along x, at whole numbers; on logarithmic axes, also along y where the figure is `square`."""
     distinct = sorted(set(counts))
     first, most_cores = grid.axes[0], max(most_cores, distinct[-1])
     most_ticks = 9 if grid.columns < 3 else 6
     for axes in grid.axes if not _shares_x(grid) else grid.axes[:1]:
-        _cores_along_x(axes, distinct, most_cores, most_ticks)
+        _cores_along_x(axes, distinct, most_cores, most_ticks, log=logarithmic(distinct) and not linear)
     if square and logarithmic(distinct):
         for axes in grid.axes:
             axes.set_yscale("log", base=2)
@@ -132,8 +132,8 @@ def _shares_x(grid: Grid) -> bool:
     return not grid.single and grid.axes[0].get_shared_x_axes().joined(grid.axes[0], grid.axes[-1])
 
 
-def _cores_along_x(axes: Axes, distinct: Sequence[float], most_cores: float, most_ticks: int) -> None:
-    if logarithmic(distinct):
+def _cores_along_x(axes: Axes, distinct: Sequence[float], most_cores: float, most_ticks: int, *, log: bool) -> None:
+    if log:
         axes.set_xscale("log", base=2)
         axes.set_xlim(distinct[0] / 1.15, most_cores * 1.15)
         axes.xaxis.set_major_locator(FixedLocator(powers_of_two(distinct[0], most_cores, most_ticks)))
@@ -142,7 +142,7 @@ def _cores_along_x(axes: Axes, distinct: Sequence[float], most_cores: float, mos
         axes.set_xlim(max(distinct[0] - margin, 0.25), most_cores + margin)
         few = len(distinct) <= 4 and most_cores <= 8
         axes.xaxis.set_major_locator(
-            FixedLocator(distinct) if few else MaxNLocator(most_ticks, integer=True, steps=[1, 2, 4, 5, 10])
+            FixedLocator(distinct) if few else MaxNLocator(most_ticks, integer=True, steps=[1, 2, 4, 8, 10])
         )
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tick_words(value)))
@@ -162,15 +162,23 @@ def name_at_right(
     ends: tuple[float, float],
     begins: tuple[float, float] = (0.0, 0.0),
 ) -> None:
-    """Name marks of a panel from `begins` to `ends`, at their heights or as near as other names leave room."""
+    """Name marks beside a panel from `begins` to `ends`, at their heights or as near as other names leave room."""
     (left, bottom), (end, top) = begins, ends
-    axes.set_xlim(left, left + (end - left) / (1.0 - LETTER_WIDTH * (1 + max(map(len, names)))))
+    axes.set_xlim(left, end)
     axes.set_ylim(bottom, top)
     heights = spread_labels([(y - bottom) / (top - bottom) for _, y in places], NAMES_GAP)
     for name, (x, y), height in zip(names, places, heights, strict=True):
         level = bottom + (top - bottom) * height
         axes.plot([x, end], [y, level], color=FAINT, linewidth=0.6, linestyle=":", zorder=1)
-        axes.text(end, level, name, va="center", fontsize=SMALL_POINTS, bbox=NAME_GROUND, zorder=2.4)
+        axes.annotate(
+            name,
+            (end, level),
+            (NAME_POINTS, 0.0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL_POINTS,
+            annotation_clip=False,
+        )
 
 
 def number_axis(axes: Axes, ticks: Sequence[float] | None = None) -> None:
@@ -209,6 +217,11 @@ def hollow_key() -> Line2D:
 def line_key(label: str, colour: str = INK, stroke: Stroke = "-") -> Line2D:
     """A legend line for a line."""
     return Line2D([], [], linestyle=stroke, color=colour, label=label)
+
+
+def upright_key(label: str) -> Line2D:
+    """A legend line for a vertical line."""
+    return Line2D([], [], linestyle="none", marker="|", color=INK, label=label, markersize=2.0 * MARK_POINTS)
 
 
 def band_key(label: str, colour: str = INK, stroke: Stroke = "-") -> tuple[Artist, ...]:

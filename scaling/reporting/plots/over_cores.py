@@ -12,10 +12,10 @@ import numpy as np
 from scaling.analysis.arrays import Floats
 from scaling.analysis.curves.draws import EXTRAPOLATION_LIMIT
 from scaling.analysis.curves.fit import Curve, SeriesFit, band, by_settings, curve_counts
-from scaling.analysis.curves.laws import Law
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.levels import level_curves
 from scaling.analysis.speedup import ScalingPoint
+from scaling.errors import count
 from scaling.reporting.fits import DESCRIPTION_WORDS
 from scaling.reporting.plots.compile import compile_figure
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
@@ -42,9 +42,8 @@ from scaling.reporting.plots.style import COLOURS, INK, colour, marker
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
-LAW_NAMES = {Law.AMDAHL: "Amdahl", Law.USL: "USL", Law.GUSTAFSON: "Gustafson"}
-# A law that is off its curve by no more than this is not seen beside it.
-VISIBLY = 0.02
+# A law that is off its curve by no more than this, of the height of a panel, is not seen beside it.
+VISIBLY = 0.04
 # How far beyond the marks a curve is drawn on a linear axis.
 A_LITTLE = 1.25
 ONE_CORE_ONLY = "no point on more than one core was measured beside its one-core point"
@@ -89,7 +88,7 @@ def curve_remark(line: Line) -> str:
     within = line.fit.described_within
     if within is None:
         return "two core counts"
-    return f"{LAW_NAMES[line.fit.law]}: {DESCRIPTION_WORDS[line.fit.description]}, {100 * within:.0f} %"
+    return f"{line.fit.law.short}: {DESCRIPTION_WORDS[line.fit.description]}, {100 * within:.0f} %"
 
 
 def _marks(line: Line, value: Callable[[ScalingPoint], Estimate | None]) -> list[Mark]:
@@ -207,26 +206,38 @@ def together(evaluation: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn(
             f"`efficiency` has up to {MOST_TOGETHER} series in one pair of axes, and there are {len(lines)}"
         )
-    if len(lines) > MOST_LABELLED:
+    levels = _levels(lines)
+    most = max(map(len, levels))
+    if most > MOST_LABELLED:
         return NotDrawn(
-            f"{len(lines)} series cannot be told apart in one pair of axes; `efficiency` has a panel for each"
+            f"{most} series are too many for one pair of axes; choose some with `where=`, or see `efficiency`"
         )
-    series = [
-        Series(
-            line.name,
-            EFFICIENCY.marks(line),
-            colour(line.index),
-            marker(line.index),
-            joined_by="-" if line.index < len(COLOURS) else "--",
-        )
-        for line in lines
-    ]
-    panel = Panel(series, y_limits(series, EFFICIENCY.least), labelled=True)
+    drawn = [[_joined(line, index) for index, line in enumerate(level)] for level in levels]
+    limits = y_limits([one for level in drawn for one in level], EFFICIENCY.least)
+    titles = [f"{count(level[0].point.smt, 'thread')} per core" if len(levels) > 1 else "" for level in levels]
+    shown = [Panel(level, limits, title, labelled=True) for level, title in zip(drawn, titles, strict=True)]
     caption = (
         f"Speedup divided by cores, of all series{_baseline_words(lines)}. {MARKS}. The lines join marks and are no "
         f"curves; `efficiency` has these.{weak_words(lines)}"
     )
-    return Drawing(caption, compile_figure(CoresFigure([panel], EFFICIENCY.y_label, ideal=100.0)))
+    return Drawing(caption, compile_figure(CoresFigure(shown, EFFICIENCY.y_label, ideal=100.0)))
+
+
+def _levels(lines: Sequence[Line]) -> list[list[Line]]:
+    """All lines or, where these are too many for one pair of axes, those of every number of threads per core."""
+    levels = sorted({line.point.smt for line in lines}) if len(lines) > MOST_LABELLED else []
+    return [[line for line in lines if line.point.smt == level] for level in levels] or [list(lines)]
+
+
+def _joined(line: Line, index: int) -> Series:
+    """The marks of a line, joined; its colour and marker are those of its place among the others."""
+    return Series(
+        line.name,
+        EFFICIENCY.marks(line),
+        colour(index),
+        marker(index),
+        joined_by="-" if index < len(COLOURS) else "--",
+    )
 
 
 def _baseline_words(lines: Sequence[Line]) -> str:
@@ -256,7 +267,7 @@ def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
         panels_by_workload(lines, series, limits)
         if several
         else [
-            Panel([_with_law(line, one, counts)], limits, one.label, one.remark)
+            Panel([_with_law(line, one, limits)], limits, one.label, one.remark)
             for line, one in zip(lines, series, strict=True)
         ]
     )
@@ -270,14 +281,16 @@ def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
     return Drawing(caption, compile_figure(CoresFigure(drawn, label, ideal="linear", log_y=True)))
 
 
-def _with_law(line: Line, series: Series, counts: Sequence[float]) -> Series:
+def _with_law(line: Line, series: Series, limits: tuple[float, float]) -> Series:
     """The series with its law by itself, thin, where that is seen beside the curve."""
-    if line.fit is None or (line.fit.described_within or 0.0) < VISIBLY:
+    if line.fit is None or not series.laws:
         return series
-    cores = curve_counts(line.fit, drawing_limit(line.fit, counts))
-    law = Curve(cores, line.fit.law_speedup(cores))
+    curve = series.laws[0].curve
+    law = Curve(curve.cores, line.fit.law_speedup(curve.cores))
+    on_axis: Callable[[Floats], Floats] = np.log if limits[0] > 0.0 else np.asarray
+    apart = np.abs(on_axis(law.middle) - on_axis(curve.middle)).max() / np.ptp(on_axis(np.array(limits)))
     thin = LawLine(f"{line.fit.law.words} alone", law, line.fit.most_cores, INK, width=0.8)
-    return replace(series, laws=[*series.laws, thin])
+    return replace(series, laws=[*series.laws, thin]) if apart > VISIBLY else series
 
 
 def smt(evaluation: Evaluation) -> Drawing | NotDrawn:

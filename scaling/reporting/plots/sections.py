@@ -6,11 +6,11 @@ from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
+from scaling.reporting.plots.figure import Figure
 from scaling.reporting.plots.specification import Line, series_lines
 from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, wrap
 from scaling.reporting.sections import NONE_WHOLE

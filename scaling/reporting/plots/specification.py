@@ -81,7 +81,7 @@ class Series:
     """Marks of one colour and marker, with their laws and levels.
 
     `predicted` marks are no measurements: they are hollow, and say nothing of validity. Where marks are joined, it is
-    by the stroke `joined_by`.
+    by the stroke `joined_by`. `size` is the recommended core count.
     """
 
     label: str
@@ -94,6 +94,7 @@ class Series:
     in_legend: bool = False
     predicted: bool = False
     joined_by: Stroke = "-"
+    size: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,6 @@ class Panel:
     remark: str = ""
     background: Sequence[Mark] = ()
     target: Level | None = None
-    size: int | None = None
     extrapolated: tuple[float, float] | None = None
     labelled: bool = False
 
@@ -120,7 +120,8 @@ class CoresFigure:
     """Panels over cores.
 
     `ideal` is a value, or "linear" for the line on which every core adds as much as the first. With `log_y`, y is
-    logarithmic wherever cores are.
+    logarithmic wherever cores are; with `linear`, cores never are, since over a logarithmic axis what saturates would
+    seem to grow ever faster.
     """
 
     panels: Sequence[Panel]
@@ -128,6 +129,7 @@ class CoresFigure:
     ideal: float | Literal["linear"] | None = None
     share_y: bool = True
     log_y: bool = False
+    linear: bool = False
 
     @property
     def series(self) -> list[Series]:

@@ -1,6 +1,7 @@
 """Keras optimizers carried out by torch's fused and foreach kernels: a few calls for all variables together.
 
-Hyper-parameters are the Keras optimizer's own; the formulas are the same, which a test holds.
+Those without such kernels (AdamW, schedules of the learning rate) are carried out by Keras. Hyper-parameters are
+the Keras optimizer's own; the formulas are the same, which a test holds.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,17 +15,31 @@ from scaling.running.frameworks.optimizers import hyper_parameters
 Update = Callable[[], None]
 
 
-def foreach_update(optimizer: Any, parameters: Sequence[Any]) -> Update:
-    """A function that changes parameters by their gradients and drops these."""
-    name, config = hyper_parameters(optimizer)
+def update_of(optimizer: Any, variables: Sequence[Any]) -> Update:
+    """A function that changes the variables of Keras by their gradients and drops these."""
+    parameters, known = [variable.value for variable in variables], hyper_parameters(optimizer)
+    change = _keras_update(optimizer, variables) if known is None else _foreach_update(*known, parameters)
+
+    def update() -> None:
+        with torch.no_grad():
+            change()
+        for parameter in parameters:
+            parameter.grad = None
+
+    return update
+
+
+def _keras_update(optimizer: Any, variables: Sequence[Any]) -> Update:
+    optimizer.build(variables)
+    return lambda: optimizer.apply([variable.value.grad for variable in variables], variables)
+
+
+def _foreach_update(name: str, config: dict[str, Any], parameters: Sequence[Any]) -> Update:
     update = UPDATES[name](config, parameters)
 
     def clip_and_update() -> None:
-        with torch.no_grad():
-            _clip([parameter.grad for parameter in parameters if parameter.grad is not None], config)
-            update()
-        for parameter in parameters:
-            parameter.grad = None
+        _clip([parameter.grad for parameter in parameters if parameter.grad is not None], config)
+        update()
 
     return clip_and_update
 

@@ -1,6 +1,7 @@
 """Keras optimizers carried out by TensorFlow's fused kernels: one operation per variable, where Keras writes a dozen.
 
-Hyper-parameters are the Keras optimizer's own; the formulas are the same, which a test holds.
+Those without such a kernel (AdamW, schedules of the learning rate) are carried out by Keras. Hyper-parameters are
+the Keras optimizer's own; the formulas are the same, which a test holds.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +14,17 @@ from scaling.running.frameworks.optimizers import hyper_parameters
 Update = Callable[[Sequence[Any]], None]
 
 
-def fused_update(optimizer: Any, variables: Sequence[Any]) -> Update:
-    """A function that takes gradients and changes the variables by them."""
-    name, config = hyper_parameters(optimizer)
+def update_of(optimizer: Any, variables: Sequence[Any]) -> Update:
+    """A function that takes gradients and changes the variables of Keras by them."""
+    known = hyper_parameters(optimizer)
+    if known is None:
+        optimizer.build(variables)
+        return lambda gradients: optimizer.apply(gradients, variables)
+    return fused_update(*known, [variable.value for variable in variables])
+
+
+def fused_update(name: str, config: dict[str, Any], variables: Sequence[Any]) -> Update:
+    """The same by the kernels of TensorFlow, of its own variables."""
     kernel = KERNELS[name](config, variables)
 
     def update(gradients: Sequence[Any]) -> None:

@@ -1,23 +1,22 @@
-"""What the updates of TensorFlow and torch take from a Keras optimizer: its name and its hyper-parameters, no more."""
+"""What the fused updates of TensorFlow and torch take from a Keras optimizer: its name and its hyper-parameters.
+
+An optimizer that has more than these know is carried out by Keras itself.
+"""
 
 from typing import Any
 
 NAMES = ("SGD", "RMSprop", "Adam")
 
-# Settings of Keras optimizers that the kernels do not know; leaving them out in silence would train something else.
+# Settings of Keras optimizers that the kernels do not know.
 NOT_FUSED = (
     *("weight_decay", "clipvalue", "use_ema", "amsgrad", "centered"),
     *("loss_scale_factor", "gradient_accumulation_steps"),
 )
 
 
-def hyper_parameters(optimizer: Any) -> tuple[str, dict[str, Any]]:
-    """The name and the settings of an optimizer, refused where there is no fused update for them."""
-    name = type(optimizer).__name__
-    if name not in NAMES:
-        raise ValueError(f"no fused update for the optimizer {name}; there are {', '.join(NAMES)}")
-    config = optimizer.get_config()
-    unknown = [setting for setting in NOT_FUSED if config.get(setting)]
-    if unknown or isinstance(config["learning_rate"], dict):
-        raise ValueError(f"no fused update for {name} with {', '.join(unknown) or 'a schedule of its learning rate'}")
-    return name, config
+def hyper_parameters(optimizer: Any) -> tuple[str, dict[str, Any]] | None:
+    """The name and the settings of an optimizer; None where there is no fused update for them."""
+    name, config = type(optimizer).__name__, optimizer.get_config()
+    constant = not isinstance(config.get("learning_rate"), dict)
+    fused = name in NAMES and constant and not any(config.get(setting) for setting in NOT_FUSED)
+    return (name, config) if fused else None

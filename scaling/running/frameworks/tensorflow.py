@@ -21,7 +21,7 @@ from scaling.running.frameworks.feeding import (
     pipeline_threads,
     thread_names,
 )
-from scaling.running.frameworks.fused import fused_update
+from scaling.running.frameworks.fused import update_of
 from scaling.running.frameworks.pipeline import open_pipeline
 
 # The name TensorFlow gives the threads of its inter-op pool.
@@ -140,7 +140,7 @@ def _spec(example: Any) -> Any:
 
 def _training(network: Any) -> Any:
     variables = network.model.trainable_variables
-    update = fused_update(network.optimizer, [variable.value for variable in variables])
+    update = update_of(network.optimizer, variables)
 
     def train(inputs: Any, targets: Any) -> Any:
         with tf.GradientTape() as tape:

@@ -22,7 +22,7 @@ from scaling.running.frameworks.feeding import (
     pipeline_pool,
     pipeline_threads,
 )
-from scaling.running.frameworks.foreach import foreach_update
+from scaling.running.frameworks.foreach import update_of
 from scaling.running.frameworks.graphs import GraphedFunction
 
 HOST = torch.device("cpu")
@@ -214,7 +214,7 @@ def _forward(model: Any, training: bool) -> Callable[[Any], Any]:
 def _update(network: Any) -> Callable[[], None]:
     """What changes the weights by their gradients and drops these."""
     if _is_of_keras(network.model):
-        return foreach_update(network.optimizer, [variable.value for variable in network.model.trainable_variables])
+        return update_of(network.optimizer, network.model.trainable_variables)
     optimizer = network.optimizer
 
     def update() -> None:

@@ -23,7 +23,7 @@ times = st.floats(1e-6, 1e6)
 observations = st.dictionaries(st.integers(1, 300), st.lists(times, min_size=1, max_size=3), min_size=2, max_size=6)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=12, deadline=None, derandomize=True, phases=[Phase.generate])
 @given(counts=observations, shared=st.booleans(), blocks=st.booleans(), weak=st.booleans(), target=times)
 def test_any_measurement_ends_in_a_curve_and_an_answer(counts, shared, blocks, weak, target):
     measured = Series(
@@ -37,7 +37,7 @@ def test_any_measurement_ends_in_a_curve_and_an_answer(counts, shared, blocks, w
     if shared:
         measured = threads_on(measured, int(np.median(list(counts))))
     if len(set(measured.cores)) < 2:
-        with pytest.raises(FitError, match=r"^series 'any' .*; a curve needs at least two$"):
+        with pytest.raises(FitError, match=r"^series 'any' .* least two$"):
             fit(measured)
         return
     fitted = fit(measured)

@@ -51,6 +51,13 @@ def on_busy_host(fitted):
     return replace(fitted, series=replace(fitted.series, host=tuple(turns)))
 
 
+def test_replicas_are_counted_in_machines_too():
+    found = answer(FIT, Question(Goal.THROUGHPUT, 100.0), Sizes(counts=(1, 2, 4), machine="small"))
+    assert found.replicas
+    assert found.replicas.machines == -(-found.replicas.replicas // (4 // found.replicas.cores))
+    assert throughput(6.0).replicas.machines is None
+
+
 def test_a_promise_on_a_busy_host_takes_more_cores_than_on_a_quiet_one():
     promised, quiet = throughput(6.0, of=on_busy_host(FIT)), throughput(6.0)
     assert quiet.allocation.cores < promised.allocation.cores

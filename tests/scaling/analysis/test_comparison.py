@@ -129,7 +129,7 @@ def test_five_pairs_are_too_few():
 def test_turns_are_compared_within_rounds_that_were_quiet_for_both():
     def launch(side: str, number: int, seconds: float, disturbance: float) -> Launch:
         quiet = TurnTimes(1, seconds, 0.0)
-        disturbed = TurnTimes(2, 5 * seconds, disturbance)
+        disturbed = TurnTimes(2, (5 + 4 * disturbance) * seconds, disturbance)
         return Launch(POINTS[0], number, 3 * seconds, turns=(quiet, disturbed), cohort=f"cohort {number}")
 
     one = summarize(launch("one", number, 1.0, 0.0) for number in range(1, 7))
@@ -173,13 +173,20 @@ def test_what_others_took_of_a_side_is_no_difference():
 
 @pytest.mark.parametrize(
     ("change", "margin", "gate"),
-    [(1.2, 0.05, Gate.FAILED), (1.05, 0.05, Gate.PASSED), (1.2, 0.5, Gate.PASSED), (0.8, 0.0, Gate.PASSED)],
+    [
+        (1.2, 0.05, Gate.FAILED),
+        (1.02, 0.1, Gate.PASSED),
+        (1.05, 0.05, Gate.PASSED),
+        (1.2, 0.5, Gate.PASSED),
+        (0.8, 0.0, Gate.PASSED),
+    ],
 )
 def test_a_gate_fails_where_the_second_is_slower_by_more_than_the_margin(change, margin, gate):
     chance = random.Random(14)
     comparison = compare(summaries(chance, POINTS[:4], count=8), summaries(chance, POINTS[:4], change, 8), margin)
     assert comparison.gate is gate
     assert len(comparison.beyond_margin) == (4 if gate is Gate.FAILED else 0)
+    assert all((one.beyond_margin is None) == (one.ratio.value <= 1 + margin) for one in comparison.differences)
 
 
 def test_a_gate_without_a_margin_to_spare_asks_what_a_comparison_asks():

@@ -64,6 +64,20 @@ def test_the_probability_is_that_of_scipys_permutation_test(sizes, apart):
     assert permutation_test(before, after).probability == pytest.approx(reference(before, after))
 
 
+def flipped(scores: np.ndarray, flips: np.ndarray) -> np.ndarray:
+    """How many standard deviations, over all flips, the sums of flipped scores lie from 0."""
+    return np.abs(flips @ scores) / np.sqrt((scores**2).sum())
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.3, 1.0])
+def test_the_probability_of_pairs_is_the_share_of_flips_that_differ_as_much(apart):
+    values = np.random.default_rng(8).normal(apart, 0.5, 7)
+    sizes, flips = np.abs(values), np.array([*product((1, -1), repeat=7)])
+    scores = stats.rankdata(sizes), np.minimum(sizes, np.median(sizes))
+    largest = np.max([flipped(np.sign(values) * one, flips) for one in scores], axis=0)
+    assert paired_test(list(values)).probability == pytest.approx((largest >= largest[0] - 1e-9).mean())
+
+
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_interval_holds_the_shifts_the_test_does_not_refuse(sizes):
     before, after = groups(sizes, seed=2)
@@ -118,6 +132,7 @@ def test_where_there_are_too_many_ways_some_are_drawn_and_always_the_same(sizes)
     assert (result.probability, result.difference()) == (again.probability, again.difference())
     assert result.difference().low < result.difference().value < result.difference().high
     assert permutation_test(before, [value + 99 for value in after]).probability <= 2 / MOST_WAYS
+    assert paired_test([99 + value for value in after * 3]).probability <= 2 / MOST_WAYS
 
 
 def test_one_of_many_points_is_told_with_launches_that_would_not_do_for_as_many_single_tests():

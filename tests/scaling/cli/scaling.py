@@ -8,7 +8,7 @@ from typing import TextIO
 
 SCALING = Path(sys.executable).with_name("scaling")
 # An environment without what a CI service may set for colours and widths.
-BARE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+BARE = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH") if name in os.environ}
 
 
 def scaling(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:

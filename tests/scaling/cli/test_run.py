@@ -1,5 +1,4 @@
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -7,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from scaling.errors import to_install
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import row_to_json
 from scaling.results.store import read_rows
-from tests.scaling.cli.scaling import BARE, SCALING, complaint, scaling
+from tests.mentions import mentions
+from tests.scaling.cli.here import scaling
+from tests.scaling.cli.scaling import BARE, SCALING, complaint
 
 MOST = len(read_topology().cores)
+EXAMPLE = Path(__file__).parents[3] / "docs/examples/turns-sixteen"
 FEW = ["--no-report", "--launches", "3"]
 
 
@@ -28,7 +31,7 @@ def test_a_program_is_measured_as_it_is_typed_and_the_answer_is_a_sentence(folde
     rows = list(read_rows(folder))
     assert {row.outcome.status for row in rows} == {"ok"}
     assert len(log.read_text().splitlines()) == len(rows)
-    assert re.search(r"^sh: .*(give it|no answer yet|how it scales)", done.stdout, re.MULTILINE)
+    assert done.stdout.startswith(("give sh ", "no answer yet for sh: ", "no answer for sh: "))
     again = scaling("sweep", folder / "study.toml", "--dry-run")
     assert again.returncode == 0, again.stderr
 
@@ -47,14 +50,14 @@ def test_a_program_that_always_fails_is_started_once_per_core_count_and_heard(fo
     assert done.returncode == 1
     counts = [row.run.point.cores for row in read_rows(folder)]
     assert sorted(counts) == sorted(set(counts))
-    assert "failing failed on every core count and is not started again" in done.stderr
-    assert "failing said: no such planet" in done.stderr
+    assert "failing failed on every" in done.stderr
+    assert "failing said: no such" in done.stderr
 
 
 def test_what_a_program_gets_of_the_shell_is_said(folder):
     shell = {"env": {**BARE, "PLANET": "mars", "SCALING_LOCK": os.environ["SCALING_LOCK"]}}
     check = ["sh", "-c", 'test "$PLANET" = mars']
-    told = scaling("run", *FEW, "--cores", "1", "-o", folder, "--", *check, **shell)
+    told = scaling("run", "-v", *FEW, "--cores", "1", "-o", folder, "--", *check, **shell)
     assert "PLANET" in told.stderr.split("that no program gets:")[1].splitlines()[0]
     assert told.returncode == 1
     kept = scaling(
@@ -77,10 +80,10 @@ def test_the_value_of_a_variable_of_the_shell_is_kept_nowhere_and_the_same_is_ne
     assert b'env = { "PLANET" = { digest = "' in contents(folder)
     assert b"secret-mars" not in contents(folder)
     assert {row.left_out for row in read_rows(folder)} == {("PLANET",)}
-    assert "all 3 runs are there already" in scaling(*command).stderr
+    assert "all 3 runs" in scaling(*command).stderr
     monkeypatch.setenv("PLANET", "venus")
     assert "program 'planet' was described otherwise" in scaling(*command).stderr
-    assert "PLANET has another value in this shell" in complaint(scaling("sweep", folder / "study.toml", "-o", folder))
+    assert "PLANET has another value" in complaint(scaling("sweep", folder / "study.toml", "-o", folder))
 
 
 def test_another_user_reads_none_of_the_values(folder, tmp_path, second_user, monkeypatch):
@@ -125,7 +128,7 @@ def test_an_edited_program_is_not_continued_and_measured_again_its_old_rows_are_
     run(2)
     before = list(read_rows(folder))
     os.utime(script, (1, 1))
-    assert "all 2 runs are there already, from 2" in run(2).stderr
+    assert mentions(run(2).stderr, "all 2 runs … 2")
     script.write_text("true again\n")
     refused = run(3)
     assert (refused.returncode, list(read_rows(folder))) == (2, before)
@@ -147,26 +150,26 @@ def test_a_program_that_is_edited_while_it_is_measured_gets_no_answer(folder, sc
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["sweep", "ls"], "'ls' is a program, and no study; to measure it give: scaling run -- ls"),
-        (["sweep", "/bin/ls"], "'/bin/ls' is a program, and no study"),
-        (["ls", "-l", "a b"], "to measure it give: scaling run -- ls -l 'a b'"),
+        (["sweep", "ls"], "'ls' is a program, … scaling run -- ls"),
+        (["sweep", "/bin/ls"], "'/bin/ls' is a program,"),
+        (["ls", "-l", "a b"], "scaling run -- ls -l 'a b'"),
         (["run", "--", "./nowhere"], "no program './nowhere' is found"),
         (
             ["run", "--env", "NOT_THERE", "--", "true"],
-            "variable NOT_THERE is to come from the shell, which has none; set it",
+            "variable NOT_THERE",
         ),
         (["run", "--", "true", b"\xff"], "program 'true': '\\udcff' is not UTF-8 text"),
         (["run", "--env", b"A=\xff", "--", "true"], "program 'true': '\\udcff' is not UTF-8 text"),
-        (["run", "--items", "9" * 5000, "--", "true"], "is a number of 5000 digits; give one that can be counted to"),
-        (["run", "--budget", "9" * 5000, "--", "true"], "that is no time above 0"),
-        (["run", "--cwd", "a" * 300, "--", "true"], "the system says 'File name too long'; give a shorter path"),
-        (["show", "a" * 300], "the system says 'File name too long'; give a shorter path"),
-        (["run", "--weak", "--", "true"], "does the same work on any number of cores"),
-        (["run", "-n", "vgg", "--", "true"], "program 'vgg' has the name of a workload of ours"),
+        (["run", "--items", "9" * 5000, "--", "true"], "number of 5000 digits;"),
+        (["run", "--budget", "9" * 5000, "--", "true"], "time above 0"),
+        (["run", "--cwd", "a" * 300, "--", "true"], "'File name too long';"),
+        (["show", "a" * 300], "'File name too long';"),
+        (["run", "--weak", "--", "true"], "same work on any"),
+        (["run", "-n", "vgg", "--", "true"], "'vgg' has the name"),
     ],
 )
 def test_what_a_newcomer_types_first_is_answered_with_the_right_line(arguments, message):
-    assert message in complaint(scaling(*map(os.fsdecode, arguments)))
+    assert mentions(complaint(scaling(*map(os.fsdecode, arguments))), message)
 
 
 def test_a_variable_of_the_shell_may_be_any_bytes(folder, monkeypatch):
@@ -181,3 +184,20 @@ def test_too_few_open_files_are_one_sentence(folder):
     done = scaling("run", *FEW, "--cores", "1", "-o", folder, "--", "true", **limits)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("'Too many open files'; allow more open files with ulimit -n")
+
+
+def test_a_measurement_and_its_answer_need_nothing_of_the_extra_report(tmp_path):
+    absent = "import sys; sys.modules |= dict.fromkeys(('pandas', 'scipy', 'matplotlib', 'seaborn'))"
+
+    def light(*words, code="from scaling.cli.main import main; main()"):
+        command = [sys.executable, "-c", f"{absent}; {code}", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    done = light("run", "--cores", "1", "--launches", "2", "-n", "it", "--", "true")
+    assert (done.returncode, to_install("report") in done.stderr) == (0, True), done.stderr
+    for words in (["show"], ["fit"], ["capacity"], ["export", "--format=csv", "-o", "-"]):
+        assert (light(*words, EXAMPLE).returncode, words) == (0, words)
+    for command in ("plot", "report"):
+        assert to_install("report") in complaint(light(command, EXAMPLE))
+    frame = light(code=f"import scaling; scaling.load({str(EXAMPLE)!r}).points")
+    assert "MissingExtraError" in frame.stderr

@@ -1,4 +1,4 @@
-"""`scaling topology` as a user runs it, on an invented machine and on this one."""
+"""`scaling machine topology` as a user runs it, on an invented machine and on this one."""
 
 import json
 
@@ -7,7 +7,7 @@ from tests.scaling.cli.scaling import scaling as program
 
 
 def test_topology_prints_its_facts_as_json(power9):
-    answer = program("topology", "--json", "--root", power9, env=BARE)
+    answer = program("machine", "topology", "--json", "--root", power9, env=BARE)
     facts = json.loads(answer.stdout)
     assert (answer.returncode, answer.stderr) == (0, "")
     assert (facts["online"], facts["possible"], facts["sockets"], facts["cores"]) == ("0-15,88-103", "0-175", 2, 8)
@@ -16,4 +16,4 @@ def test_topology_prints_its_facts_as_json(power9):
 
 
 def test_topology_of_this_machine_needs_no_root():
-    assert json.loads(program("topology", "--json", env=BARE).stdout)["n_online"] >= 1
+    assert json.loads(program("machine", "topology", "--json", env=BARE).stdout)["n_online"] >= 1

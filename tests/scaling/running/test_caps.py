@@ -25,7 +25,7 @@ from pathlib import Path
 from benchmarks.shared.machines import study
 from scaling.api.measuring import interruptible
 from scaling.machine.sysfs import read_machine, read_topology
-from scaling.running.engines.local import LocalEngine
+from scaling.running.local import LocalEngine
 from scaling.study.planning import plan
 
 topology = read_topology()
@@ -95,7 +95,7 @@ def test_a_clock_may_follow_its_cap_after_a_while(root):
 def test_a_cap_that_does_not_hold_is_refused(root, monkeypatch):
     caps = PowerCaps([Caps(90.0)], root)
     monkeypatch.setattr(caps, "_set", lambda name, value: None)  # as firmware that ignores it
-    with pytest.raises(StudyError, match=r"cpu_power_watts = 90 was set, but 150 was read back"):
+    with pytest.raises(StudyError, match=r"cpu_power_watts = 90 was .* 150 was"):
         caps.apply(Caps(90.0))
     caps.close()
 
@@ -103,8 +103,8 @@ def test_a_cap_that_does_not_hold_is_refused(root, monkeypatch):
 @pytest.mark.parametrize(
     ("caps", "sentence"),
     [
-        (Caps(250.0), "cpu_power_watts = 250 was asked for, and this machine takes from 0 to 200"),
-        (Caps(None, 500.0), "cpu_max_mhz = 500 was asked for, and this machine takes from 800 to 3800"),
+        (Caps(250.0), r"cpu_power_watts = 250 was .* 0 to 200"),
+        (Caps(None, 500.0), r"cpu_max_mhz = 500 was .* 800 to 3800"),
     ],
 )
 def test_a_cap_that_the_machine_does_not_take_is_refused(root, caps, sentence):
@@ -116,15 +116,15 @@ def test_a_cap_that_the_machine_does_not_take_is_refused(root, caps, sentence):
 
 def test_caps_are_refused_where_there_is_nothing_to_set(tmp_path):
     (tmp_path / "tmp").mkdir()
-    with pytest.raises(StudyError, match="cpu_power_watts cannot be set here: there is no RAPL limit of a package"):
+    with pytest.raises(StudyError, match="cpu_power_watts cannot be set"):
         PowerCaps([Caps(90.0)], tmp_path)
-    with pytest.raises(StudyError, match="cpu_max_mhz cannot be set here: there is no clock that cpufreq can limit"):
+    with pytest.raises(StudyError, match="cpu_max_mhz cannot be set"):
         PowerCaps([Caps(None, 2000.0)], tmp_path)
 
     def no_gpu():
         raise MachineError("no GPU")
 
-    with pytest.raises(StudyError, match="gpu_power_watts cannot be set here: no GPU"):
+    with pytest.raises(StudyError, match="gpu_power_watts cannot be set"):
         PowerCaps([Caps(None, None, 300.0)], tmp_path, no_gpu)
 
 
@@ -134,13 +134,13 @@ def test_caps_are_refused_where_only_root_may_set_them(root, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_text", refuse)
-        with pytest.raises(StudyError, match="cpu_power_watts may be set by root alone here; run as root"):
+        with pytest.raises(StudyError, match="cpu_power_watts may be set"):
             PowerCaps([Caps(90.0)], root)
 
 
 def test_limits_that_are_switched_off_are_refused(root):
     write(root, {"sys/class/powercap/intel-rapl:0/enabled": 0})
-    with pytest.raises(StudyError, match="the power limits of package 0 are switched off"):
+    with pytest.raises(StudyError, match="package 0"):
         PowerCaps([Caps(90.0)], root)
 
 
@@ -176,6 +176,6 @@ def test_a_gpu_whose_limit_may_not_be_set_is_refused(root, monkeypatch):
     monkeypatch.syspath_prepend(str(NVML))
     monkeypatch.delitem(sys.modules, "pynvml", raising=False)
     monkeypatch.setenv("INVENTED_NVML", str(gpu_state(root / "gpu.json", permitted=False)))
-    with pytest.raises(StudyError, match="gpu_power_watts may be set by root alone here"):
+    with pytest.raises(StudyError, match="gpu_power_watts may be set"):
         PowerCaps([Caps(None, None, 300.0)], root, find_gpu)
     sys.modules.pop("pynvml", None)

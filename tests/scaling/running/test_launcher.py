@@ -97,40 +97,47 @@ def test_the_parent_is_where_it_was_after_a_sweep(row_of):
     assert os.sched_getaffinity(0) == before
 
 
-@pytest.mark.parametrize(
-    ("call", "status", "reason"),
-    [
-        ("leaves_with status=3", "failed", "exited with status 3 without an answer"),
-        ("leaves_with status=0", "failed", "exited with status 0 without an answer"),
-        ("leaves_politely", "failed", "SystemExit: enough"),
-        ("raises", "failed", "ZeroDivisionError: division by zero (faulty.py line "),
-        ("segfaults", "failed", "killed by signal 11 (SIGSEGV)"),
-        ("signals_itself number=9", "failed", "killed by signal 9 (SIGKILL) (out of memory?)"),
-        ("signals_itself number=15", "interrupted", "killed by signal 15 (SIGTERM)"),
-        ("signals_itself number=40", "failed", "killed by signal 40"),
-        ("answers_half", "failed", 'after 26 bytes that are no answer: b\'{"status": "ok", "step_sec\''),
-        ("answers_rubbish", "failed", "that are no answer"),
-        ("answers_an_array", "failed", "that are no answer"),
-        ("answers_without_steps", "failed", "(Object missing required field `step_seconds`)"),
-        ("answers_otherwise key=step_seconds value=[0.1,-1]", "failed", "its steps take from -1 s to 0.1 s"),
-        ("answers_otherwise key=step_seconds value=[]", "failed", "its answer has no steps"),
-        ("answers_otherwise key=items_per_step value=0", "failed", "0 items per step"),
-        ("answers_otherwise key=turns value=overlapping", "failed", "its turns do not add up"),
-        ("counts_items items=unknown", "failed", "items_per_step of a workload must be a whole number from 1"),
-        ("counts_items items=none", "failed", "items_per_step of a workload must be a whole number from 1"),
-        ("counts_items items=half", "failed", "items_per_step of a workload must be a whole number from 1"),
-        ("counts_items items=huge", "failed", "items_per_step of a workload must be a whole number from 1"),
-        ("loses loss=unknown", "failed", "the losses of a workload must be finite numbers, not nan"),
-        ("loses loss=text", "failed", "the losses of a workload must be finite numbers, not 'high'"),
-        ("loses loss=number", "failed", "the losses of a workload must be a list"),
-        ("raises_bytes", "failed", "OSError: /tmp/\\xff"),
-        ("nothing_here", "failed", "has no function 'nothing_here'"),
-        ("not_a_workload", "failed", "AttributeError"),
-        ("brief width=3", "failed", "unexpected keyword argument 'width'"),
-    ],
-)
-def test_a_run_that_ends_badly_is_a_row_with_a_reason(row_of, call, status, reason):
-    outcome = row_of(faulty(call)).outcome
+BAD_ENDS = [
+    ("leaves_with status=3", "failed", "status 3 without"),
+    ("leaves_with status=0", "failed", "status 0 without"),
+    ("leaves_politely", "failed", "SystemExit: enough"),
+    ("raises", "failed", "ZeroDivisionError: division by zero (faulty.py line "),
+    ("segfaults", "failed", "killed by signal 11 (SIGSEGV)"),
+    ("signals_itself number=9", "failed", "killed by signal 9 (SIGKILL) (out of memory?)"),
+    ("signals_itself number=15", "interrupted", "killed by signal 15 (SIGTERM)"),
+    ("signals_itself number=40", "failed", "killed by signal 40"),
+    ("answers_half", "failed", 'after 26 bytes that are no answer: b\'{"status": "ok", "step_sec\''),
+    ("answers_rubbish", "failed", "that are no answer"),
+    ("answers_an_array", "failed", "that are no answer"),
+    ("answers_without_steps", "failed", "(Object missing required field `step_seconds`)"),
+    ("answers_otherwise key=step_seconds value=[0.1,-1]", "failed", "its steps take from -1 s to 0.1 s"),
+    ("answers_otherwise key=step_seconds value=[]", "failed", "answer has no steps"),
+    ("answers_otherwise key=items_per_step value=0", "failed", "0 items per step"),
+    ("answers_otherwise key=turns value=overlapping", "failed", "turns do not add"),
+    ("counts_items items=unknown", "failed", "items_per_step of a workload"),
+    ("counts_items items=none", "failed", "items_per_step of a workload"),
+    ("counts_items items=half", "failed", "items_per_step of a workload"),
+    ("counts_items items=huge", "failed", "items_per_step of a workload"),
+    ("loses loss=unknown", "failed", "losses of a workload"),
+    ("loses loss=text", "failed", "finite numbers, not 'high'"),
+    ("loses loss=number", "failed", "losses of a workload"),
+    ("raises_bytes", "failed", "OSError: /tmp/\\xff"),
+    ("nothing_here", "failed", "has no function 'nothing_here'"),
+    ("not_a_workload", "failed", "type int"),
+    ("brief width=3", "failed", "unexpected keyword argument 'width'"),
+]
+
+
+@pytest.fixture(scope="module", params=["spawn", "fork"])
+def ended_badly(request):
+    """Runs that end badly, all of one study: their outcomes by what they were to do."""
+    rows = runs.rows_of([faulty(call) for call, *_ in BAD_ENDS], first_launches=True, start=request.param)
+    return {row.run.point.workload: row.outcome for row in rows}
+
+
+@pytest.mark.parametrize(("call", "status", "reason"), BAD_ENDS)
+def test_a_run_that_ends_badly_is_a_row_with_a_reason_and_the_next_one_is_made(ended_badly, call, status, reason):
+    outcome = ended_badly[faulty(call)]
     assert outcome.status == status
     assert reason in outcome.reason
     assert "\n" not in outcome.reason
@@ -155,7 +162,7 @@ def test_a_file_that_needs_a_package_of_an_extra_says_which_to_install(row_of, t
     code = "raise ModuleNotFoundError(\"No module named 'tensorflow'\", name='tensorflow.keras')"
     (tmp_path / "bad.py").write_text(code)
     outcome = row_of(f"{tmp_path}/bad.py:build").outcome
-    needs = "it needs tensorflow, which is not installed; give: pip install 'cpu-scaling[tensorflow]'"
+    needs = "it needs tensorflow, which is not installed; give, in the clone of scaling: pip install '.[tensorflow]'"
     assert (outcome.status, outcome.reason) == ("failed", needs)
 
 

@@ -84,7 +84,7 @@ def test_more_launches_may_be_asked_for_later():
 
 
 def test_sides_without_as_many_series_are_refused():
-    with pytest.raises(StudyError, match="the first variant has 2 series of points and the second 1"):
+    with pytest.raises(StudyError, match=r"2 series .* second 1"):
         PairedSchedule(FIRST, side(), side(study('cores = [1, 2]\ndesign = "turns"')))
 
 

@@ -1,6 +1,7 @@
 """What a killed sweep leaves behind, processes and files, is gone soon afterwards."""
 
 import fcntl
+import json
 import os
 import select
 import signal
@@ -14,9 +15,9 @@ from benchmarks.shared.kills import VICTIMS, kill_and_resume
 from benchmarks.shared.machines import study
 from scaling.errors import BusyError
 from scaling.machine.sysfs import read_machine, read_topology
-from scaling.running.engines.local import LocalEngine
+from scaling.running.local import LocalEngine
 from scaling.running.lock import MachineLock
-from scaling.running.reaper import Reaper
+from scaling.running.reaper import QUIET_LOOKS, Reaper
 from scaling.running.signals import REQUESTS_TO_STOP
 from scaling.study.planning import plan
 from tests.scaling.machine.invented import write
@@ -120,6 +121,26 @@ def test_a_reaper_whose_pipe_was_closed_goes_on_to_wait_for_the_sweep(tmp_path):
         sweep.stdin.close()
         assert select.select([reaper], [], [], 60.0)[0]
     assert not tmp_path.exists()
+
+
+LOOKS = """
+from scaling.running import reaper
+looks = []
+reaper._processes = lambda: looks.append(1) or ()
+reaper.watch()
+raise SystemExit(len(looks))
+"""
+
+
+@pytest.mark.parametrize(("closing", "looks"), [(b"closed", 1), (b"", QUIET_LOOKS)])
+def test_what_a_killed_sweep_left_is_looked_for_several_times_since_it_may_not_show_its_mark_yet(closing, looks):
+    with subprocess.Popen(["true"]) as sweep:
+        ended = os.pidfd_open(sweep.pid)
+    setup = {"mark": NOBODYS_MARK, "scratch": None, "caps": None, "root": "/", "sweep": [sweep.pid, ended]}
+    given = f"{json.dumps(setup)}\n".encode() + closing
+    watch = subprocess.run([sys.executable, "-c", LOOKS], input=given, stdout=subprocess.PIPE, pass_fds=[ended])
+    os.close(ended)
+    assert watch.returncode == looks
 
 
 @pytest.mark.slow

@@ -199,3 +199,23 @@ def test_a_program_that_failed_on_every_core_count_is_given_up():
     assert made == {("command: true", 1), ("calibrated", 3), ("calibrated", 4)}
     assert schedule.given_up == {"command: true": "no"}
     assert not schedule.pending
+
+
+def test_a_program_that_failed_on_some_core_counts_is_tried_on_the_others():
+    question = study('workloads = ["command: true"]', cores="[1, 2]", launches="3")
+    runs = plan(question, machine(2)).runs
+    failed = [Launch(run.point, 1, None, reason="no") for run in runs if (run.point.cores, run.launch) == (1, 1)]
+    schedule = Schedule(question, runs, failed)
+    for run in schedule:
+        schedule.record(Launch(run.point, run.launch, 1.0))
+    assert (schedule.given_up, schedule.pending, schedule.completed) == ({}, [], len(runs))
+
+
+def test_after_twice_as_many_launches_a_series_that_began_badly_is_looked_at_again():
+    clock = Clock()
+    schedule = turns_schedule(budget=600, clock=clock)
+    for run in schedule:
+        apart = 0.1 if run.launch <= TURNS.launches else 1e-5
+        clock.seconds += 1.0
+        schedule.record(Launch(run.point, run.launch, 1.0 + apart * (run.launch % 3) * run.point.cores))
+    assert {len(launches) for launches in schedule.launches.values()} == {8 * TURNS.launches}

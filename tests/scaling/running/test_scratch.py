@@ -10,8 +10,8 @@ import pytest
 from benchmarks.shared.machines import study
 from scaling.errors import StoreError
 from scaling.machine.sysfs import read_machine, read_topology
-from scaling.running.engines.local import LocalEngine
 from scaling.running.launcher import StartError
+from scaling.running.local import LocalEngine
 from scaling.running.scratch import Scratch, remove
 from scaling.study.planning import plan
 
@@ -58,7 +58,7 @@ def test_a_scratch_folder_that_others_may_enter_is_not_used(temporary):
 def test_a_scratch_folder_that_is_gone_makes_failed_rows(temporary):
     scratch = Scratch()
     scratch.folder.rmdir()
-    with pytest.raises(StartError, match="cannot be made: No such file"):
+    with pytest.raises(StartError, match="made: No such file"):
         scratch.empty()
 
 

@@ -3,7 +3,7 @@ from importlib.resources import files
 import pytest
 
 from benchmarks.shared.machines import machine, study
-from scaling.errors import StudyError
+from scaling.errors import StudyError, to_install
 from scaling.study import catalogue as catalogue_module
 from scaling.study.catalogue import (
     check_extras,
@@ -36,7 +36,7 @@ def test_an_unknown_study_is_refused_with_the_nearest_name():
 
 
 def test_a_study_file_that_is_not_there_is_refused():
-    with pytest.raises(StudyError, match=r"study nowhere.toml cannot be read: No such file"):
+    with pytest.raises(StudyError, match=r"study nowhere.toml .* read: No"):
         read_study_text("nowhere.toml")
 
 
@@ -53,7 +53,7 @@ def test_a_folder_is_no_study(tmp_path):
 
 def test_what_xla_cannot_compile_is_refused_with_the_reason():
     compiled = study_from_toml('workloads = ["autoenc", "speech"]\njit = true', "mine")
-    with pytest.raises(StudyError, match="speech cannot train with jit = true, because XLA has no kernel for the CTC"):
+    with pytest.raises(StudyError, match=r"jit = true, because XLA .* CTC"):
         check_workloads(compiled, read_catalogue())
     check_workloads(study_from_toml('workloads = ["speech"]\njit = true\nmodes = "infer"', "mine"), read_catalogue())
 
@@ -92,9 +92,9 @@ def test_what_uses_no_framework_has_no_other_device(name):
 
 
 def test_operations_are_traced_under_tensorflow_alone():
-    with pytest.raises(StudyError, match="operations are traced under TensorFlow alone"):
+    with pytest.raises(StudyError, match="traced under TensorFlow alone"):
         check_traceable(study('workloads = "fcn"\nframework = "jax"'), read_catalogue(), 12)
-    with pytest.raises(StudyError, match="operations are traced on the CPU alone"):
+    with pytest.raises(StudyError, match="traced on the CPU"):
         check_traceable(study('workloads = "fcn"\ndevice = "gpu"'), read_catalogue(), 12)
 
 
@@ -127,9 +127,7 @@ def test_a_workload_without_its_extra_is_refused_in_one_sentence(monkeypatch):
     with pytest.raises(StudyError) as refused:
         check_extras(study('workloads = ["calibrated", "vgg", "memnet"]'), read_catalogue())
     assert str(refused.value) == missing_extra_sentence(["vgg", "memnet"], "tensorflow")
-    assert str(refused.value) == (
-        "'vgg' and 'memnet' need tensorflow, which is not installed; give: pip install 'cpu-scaling[tensorflow]'"
-    )
+    assert str(refused.value).endswith(to_install("tensorflow"))
     check_extras(study('workloads = ["calibrated"]'), read_catalogue())
 
 
@@ -140,12 +138,12 @@ def test_what_is_there_without_a_study_is_a_study():
 
 
 def test_a_step_compiled_by_xla_is_refused():
-    with pytest.raises(StudyError, match=r"compiled by XLA is one opaque operation, .* set jit = false"):
+    with pytest.raises(StudyError, match=r"XLA .* jit = false"):
         check_traceable(study('workloads = ["memnet"]\njit = true'), read_catalogue(), 12)
 
 
 def test_what_a_step_is_fed_with_has_no_operations_of_its_own():
-    with pytest.raises(StudyError, match=r"same operations whatever it is fed with, .* leave data out"):
+    with pytest.raises(StudyError, match="whatever it is fed"):
         check_traceable(study('workloads = ["memnet"]\ndata = "pipeline"'), read_catalogue(), 12)
 
 
@@ -158,3 +156,18 @@ def test_what_is_no_network_is_refused(name):
 def test_too_few_steps_to_drop_two_are_refused():
     with pytest.raises(StudyError, match=r"steps 2: .* give at least 3"):
         check_traceable(study('workloads = ["memnet"]'), read_catalogue(), 2)
+
+
+def test_a_file_without_a_factory_is_refused_with_what_it_has(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("from x import given\nalias = given\ndef build(setting): pass\nclass Steps: pass\n")
+    for name in ("build", "Steps", "given", "alias"):
+        check_workloads(study(f'workloads = ["{file}:{name}"]'), read_catalogue())
+    for text in (f"{file}", f"{file}:biuld"):
+        with pytest.raises(StudyError, match=f"it has build, Steps, as in {file}:build"):
+            check_workloads(study(f'workloads = ["{text}"]'), read_catalogue())
+
+
+def test_a_workload_of_ours_has_no_other_modes_than_it_says():
+    with pytest.raises(StudyError, match="give train or infer"):
+        check_workloads(study('workloads = ["calibrated"]\nmodes = "run"'), read_catalogue())

@@ -5,6 +5,7 @@ import pytest
 from benchmarks.shared.machines import study
 from scaling.errors import StudyError
 from scaling.study.spec import Study, study_from_toml, study_to_toml
+from tests.mentions import mentions
 
 
 def refusal(toml: str, *settings: str) -> str:
@@ -59,13 +60,10 @@ def test_a_wrong_value_is_refused_with_the_key_and_what_it_takes(line, message):
 
 
 def test_another_framework_or_device_carries_out_no_program():
-    assert refusal('framework = "torch"\n[[programs]]\nname = "mine"\ncommand = "true"').startswith(
-        "study smt.toml: program 'mine' is no network, so framework is ['torch'] only for workloads"
-    )
+    mine = '[[programs]]\nname = "mine"\ncommand = "true"'
+    assert mentions(refusal(f'framework = "torch"\n{mine}'), "study smt.toml: program 'mine' … framework is ['torch']")
     assert study('workloads = "fcn"\nframework = "jax"').framework == ("jax",)
-    assert refusal('device = "gpu"\n[[programs]]\nname = "mine"\ncommand = "true"').startswith(
-        "study smt.toml: program 'mine' is no network, so device is ['gpu'] only for workloads"
-    )
+    assert mentions(refusal(f'device = "gpu"\n{mine}'), "study smt.toml: program 'mine' … device is ['gpu']")
 
 
 def test_threads_of_a_pipeline_are_refused_where_there_is_none_and_so_is_a_program_that_is_to_be_fed():
@@ -74,7 +72,7 @@ def test_threads_of_a_pipeline_are_refused_where_there_is_none_and_so_is_a_progr
         "add data = 'pipeline', or leave pipeline_threads out"
     )
     program = 'data = "fresh"\n[[programs]]\nname = "sort"\ncommand = "sort"'
-    assert "program 'sort' reads its own input" in refusal(program)
+    assert "program 'sort' reads" in refusal(program)
     fed = study('workloads = "autoenc"\ndata = ["fixed", "pipeline"]\npipeline_threads = [1, "cores"]')
     assert (fed.data, fed.pipeline_threads) == (("fixed", "pipeline"), (1, "cores"))
 
@@ -153,16 +151,23 @@ def test_a_wrong_value_given_in_python_is_refused_in_the_same_words(keys, messag
 
 
 def test_a_changed_study_is_checked_again():
-    with pytest.raises(StudyError, match="key 'launches' cannot be 0; it takes a number from 1"):
+    with pytest.raises(StudyError, match=r"key 'launches' .* 0; .* 1"):
         replace(study(), launches=0)
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".", "../../etc", "nul\0", "a\nb", "\x1b[2J", "x" * 101])
 def test_a_name_that_is_no_name_of_a_folder_is_refused(name):
-    with pytest.raises(StudyError, match="it becomes the name of a folder"):
+    with pytest.raises(StudyError, match="name of a folder"):
         Study(workloads="calibrated", name=name)
 
 
 def test_a_name_may_be_any_hundred_characters_a_folder_may_have():
     for name in ("x" * 100, "größer …", "..a", "-"):
         assert Study(workloads="calibrated", name=name).name == name
+
+
+def test_a_study_shows_the_keys_that_it_was_given_and_escapes_them():
+    study = Study(name="<b>", workloads=["calibrated"], cores=[1, 2])
+    assert repr(study) == "Study(name='<b>', workloads=('calibrated',), cores=(1, 2))"
+    assert "1, 2" in study._repr_html_()
+    assert "<b>" not in study._repr_html_()

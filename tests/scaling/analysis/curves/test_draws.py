@@ -20,7 +20,8 @@ def draws(serial, coherency=0.0, deviations=(0.0, 0.0, 0.0), scale="strong"):
     """One draw with nodes at 1, 2 and 4 cores."""
     one = np.ones(1)
     nodes = np.array([1.0, 2.0, 4.0])
-    return Draws(0.0 * one, serial * one, coherency * one, nodes, np.array([deviations]), one, NOTHING, scale)
+    law = serial * one, coherency * one, np.zeros(1, dtype=int)
+    return Draws(0.0 * one, *law, nodes, np.array([deviations]), one, NOTHING, scale)
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def test_what_to_be_careful_about_is_said():
 
 
 def test_one_count_has_no_curve():
-    with pytest.raises(FitError, match=r"'any' was measured at one core count only \(4\)"):
+    with pytest.raises(FitError, match=r"'any' .* \(4\)"):
         fit(of_times(lambda n: 1.0, (4,)))
     left = replace(of_times(lambda n: 1.0, (4,)), left_out=(LeftOut(8, ("steal",)),))
     fits, (complaint,) = fit_all([left, of_times(lambda n: 1.0)])

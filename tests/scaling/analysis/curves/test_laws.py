@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from scaling.analysis.curves.laws import (
+    OVERHEADS,
     Law,
     karp_flatt,
     relative_time,
@@ -25,6 +26,20 @@ def test_speedup_is_the_time_of_one_core_over_the_time_of_many(cores):
 def test_amdahls_law_is_the_universal_one_without_coherency():
     assert relative_time(16.0, 0.1) == pytest.approx(0.1 + 0.9 / 16)
     assert relative_time(16.0, 0.1, 0.01) == pytest.approx(0.1 + 0.9 / 16 + 0.15)
+
+
+@pytest.mark.parametrize("overhead", OVERHEADS)
+def test_an_overhead_is_none_on_one_core_and_says_where_its_law_takes_least(overhead):
+    def time(cores):
+        return relative_time(cores, 0.1, 0.001, overhead=overhead.at(cores))
+
+    cores, least = overhead.least(0.1, 0.001)
+    assert (overhead.at(1.0), time(cores)) == (0.0, pytest.approx(least))
+    assert min(time(0.9 * cores), time(1.1 * cores)) > least
+
+
+def test_one_of_the_overheads_is_the_law_before_anything_is_measured():
+    assert sum(overhead.share for overhead in OVERHEADS) == pytest.approx(1.0)
 
 
 def test_gustafsons_law_is_a_scaled_speedup():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -52,6 +54,12 @@ def test_a_curve_that_no_law_has_goes_through_what_was_measured():
         assert found.contains(onset(1) / onset(cores))
 
 
+def test_curves_scatter_around_what_was_measured_as_far_as_its_noise_lets_them():
+    counts = of_times(onset, noise=0.02)
+    scatter = Posterior(counts).draw().log_time(COUNTS).std(axis=0)
+    assert scatter == pytest.approx(np.sqrt(counts.variances), rel=0.5)
+
+
 def test_how_far_series_deviate_is_told():
     assert deviation_likelihoods(of_times(onset))[0] < 0.01
     assert deviation_likelihoods(of_times(TRUTH.true_seconds))[0] > 0.3
@@ -71,6 +79,18 @@ def test_draws_are_as_many_as_asked_for_and_the_same_again():
     assert one.size == one.speedup(COUNTS).shape[0] == 500
     assert (one.speedup(COUNTS) == same.speedup(COUNTS)).all()
     assert estimate(one.contention).value == pytest.approx(estimate(other.contention).value, rel=0.05)
+
+
+def test_the_level_is_known_as_far_as_few_blocks_are():
+    counts = replace(of_times(TRUTH.true_seconds), block_variance=1.0, blocks=4)
+    level = Posterior(counts).draw(4000).log_seconds
+    reach = (np.quantile(level, 0.975) - np.quantile(level, 0.025)) / 2
+    assert reach == pytest.approx(stats.t.ppf(0.975, 3) / 2, rel=0.1)
+
+
+def test_single_launches_leave_open_how_large_their_noise_is():
+    factors = Posterior(of_times(TRUTH.true_seconds, launches=1)).draw(500).noise_factor
+    assert factors.min() < 1.0 < factors.max()
 
 
 def test_weights_are_those_of_deviations_drawn_from_their_prior():

@@ -9,6 +9,7 @@ from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.evaluation import evaluate
+from tests.mentions import mentions
 from tests.scaling.features.cluster.node_types import make_node_type
 from tests.scaling.reporting.plots.artists import (
     empty_panels,
@@ -101,7 +102,7 @@ def test_marks_of_points_that_are_disturbed_are_hollow(tmp_path):
     few = NodeTypeEvaluation("few", 1.0, evaluate(replace(folder, name="few", rows=rows)))
     drawing = picture([good, few], "efficiency")
     assert hollow(panels(drawing)[0]) == {1, 2, 4, 8} - {1}
-    assert "hollow: disturbed or not valid" in legend(drawing)
+    assert mentions(legend(drawing), "disturbed or not valid")
     assert "few: no curve" in panels(drawing)[0].get_title()
 
 

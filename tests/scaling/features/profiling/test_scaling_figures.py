@@ -9,7 +9,7 @@ def test_ops_against_threads_are_marks_and_their_laws_lines(op_evaluation, op_dr
     marks = [line for line in axes.lines if line.get_linestyle() == "None"]
     assert [line.get_label().split(" ")[0] for line in marks][:2] == ["Conv2DBackpropFilter", "Conv2D"]
     assert all(list(line.get_xdata()) == [1.0, 2.0, 4.0] for line in marks)
-    assert len(heaviest(op_evaluation.scalings[0])) == 5
+    assert len(heaviest(op_evaluation.scalings[0])) == 4
 
 
 def test_what_is_lost_is_cut_by_ops_the_largest_first(op_evaluation, op_drawings):

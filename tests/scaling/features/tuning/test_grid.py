@@ -70,21 +70,21 @@ def test_parameters_are_options_of_a_workload_or_words_of_a_program():
 
 @pytest.mark.parametrize("text", ["block", "block=", "=1,2", "a b=1", "block=1,,2"])
 def test_what_is_no_parameter_is_refused(text):
-    with pytest.raises(StudyError, match="write a name and its values, such as block=16,32,64"):
+    with pytest.raises(StudyError, match="values, such as block=16,32,64"):
         parse_parameters([text])
 
 
 def test_a_search_of_too_many_settings_is_refused_with_its_size():
     values = tuple(map(str, range(1500)))
-    with pytest.raises(StudyError, match="--param a, b: 1500 × 1500 values are 2,250,000 settings, and a search takes"):
+    with pytest.raises(StudyError, match="--param a, b: 1500 × 1500 values are 2,250,000 settings,"):
         workload_variants("calibrated", {"a": values, "b": values})
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"threads": ("1",)}, "filled in for every run anyway"),
-        ({"level": ("1",)}, r"the command line has no \{level\}"),
+        ({"threads": ("1",)}, "filled in for every"),
+        ({"level": ("1",)}, r"line has no \{level\}"),
     ],
 )
 def test_parameters_that_nothing_uses_are_refused(parameters, message):

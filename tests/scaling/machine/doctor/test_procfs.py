@@ -213,7 +213,7 @@ def test_a_gpu_without_the_library_that_reads_it_has_a_remedy(driver_of_a_gpu, m
     meters = energy_meters(read_vitals(driver_of_a_gpu).power)
     assert meters.state == "not available"
     assert meters.value.startswith("GPU (")
-    assert "pip install 'cpu-scaling[energy]'" in meters.remedy
+    assert "pip install '.[energy]'" in meters.remedy
 
 
 def test_a_machine_without_meters_and_caps_says_so(tmp_path):

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
 
 from scaling.reporting.page.page import page
 from tests.conftest import need
@@ -63,6 +62,8 @@ def browser():
     need(
         bool(chromium and driver), "chromium and its driver, as Debian packages chromium and chromium-driver have them"
     )
+    from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for switch in (*SWITCHES, *(["--no-sandbox"] if os.geteuid() == 0 else [])):

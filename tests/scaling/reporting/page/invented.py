@@ -1,6 +1,7 @@
 """Folders of every kind a planner has to cope with: laws that fit or do not, clocks, second threads, no machine."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 from math import exp
 from pathlib import Path
@@ -31,11 +32,11 @@ PARAMETERS = {
 }
 
 
-def laws(noise: float = 0.01) -> list[Row]:
-    """Nine workloads that scale in as many ways, on a machine of sixteen cores; one took turns on a busy host."""
+def laws(noise: float = 0.01, workloads: Iterable[str] = PARAMETERS) -> list[Row]:
+    """Workloads that scale in as many ways, on a machine of sixteen cores; one took turns on a busy host."""
     rows = []
     for run in plan(study(TOML), machine(16)).runs:
-        for workload in PARAMETERS:
+        for workload in workloads:
             rows.append(_made(replace(run, point=replace(run.point, workload=workload)), noise))
     return rows
 

@@ -236,7 +236,7 @@ def test_hostile_texts_run_nothing_and_are_shown_as_text(opened, tmp_path, text)
     assert browser.complaints() == []
     assert len(requests(browser)) == 1
     shown = " ".join(text.split())
-    for selector in ("#points-table td:first-child", "#machine", ".finding", ".failures li", "#answers th[scope=row]"):
+    for selector in ("#points .shared", "#machine", ".finding", ".failures li", "#answers th[scope=row]"):
         assert shown in " ".join(browser.texts(selector)[0].split()), selector
     assert shown in " ".join(browser.texts(".meta")[0].split())
     assert text.splitlines()[0] in browser.texts("footer")[0]

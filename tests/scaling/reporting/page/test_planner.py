@@ -21,6 +21,7 @@ from scaling.analysis.sizing.sizes import Price
 from scaling.api.sources import Source
 from scaling.reporting.capacity import answer_facts, sureness
 from scaling.reporting.page.page import page
+from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.words import cores_words, duration, figure, percent, share, short_size
 from scaling.results.evaluation import evaluate
 from scaling.results.store import read_folder
@@ -69,6 +70,15 @@ def plain(folder_named):
     return folder_named("sixteen cores")
 
 
+def test_sizes_come_in_their_order_whatever_number_of_threads_they_are_of(tmp_path):
+    rows = [row for row in shared() if row.run.point.workload == "amdahl"]
+    result = evaluate(read_folder(write_folder(rows, tmp_path / "pretend", 8, 2)))
+    (series,) = planner_facts(result.limits, result.sizes)["series"]
+    sizes = [(size["cores"], size["threads"]) for size in series["sizes"]]
+    assert sizes == sorted(sizes)
+    assert {threads for _, threads in sizes} == {1, 2}
+
+
 @cache
 def fits(folder):
     """What the command fits, once a folder."""
@@ -99,7 +109,8 @@ def put(browser, name, question):
 def as_shown(text):
     """A sentence of the command without what the planner leaves out."""
     without_cores = re.sub(r"; the curve by itself asks for about [^;)]*", "", text or "")
-    return re.sub(r"( an hour), [^)]* sure\)", r"\1)", without_cores) or None
+    without_machines = re.sub(r" on \d+ machines? like this", "", without_cores)
+    return re.sub(r"( an hour), [^)]* sure\)", r"\1)", without_machines) or None
 
 
 def expected(fit, question, sizes):

@@ -54,7 +54,9 @@ def test_a_law_is_dashed_beyond_the_cores_measured():
 def test_the_legend_explains_everything_drawn_once():
     assert legend(figure()) == ["a", "ideal", "law", "extrapolated", "hollow: disturbed or not valid"]
     level = Level(Estimate(4.0), "blue", "target, 4/s", "-.")
-    assert legend(figure(target=level, size=2)) == [
+    (panel,) = figure(target=level).panels
+    sized = replace(panel, series=[replace(panel.series[0], size=2)])
+    assert legend(replace(figure(), panels=[sized])) == [
         *("a", "ideal", "law", "recommended size", "target, 4/s", "extrapolated", "hollow: disturbed or not valid"),
     ]
 

@@ -8,6 +8,7 @@ from scaling.analysis.roofline import Ceilings, RooflinePoint, StepCounts
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_roofline
 from scaling.reporting.plots.roofline import roofline
 from scaling.reporting.plots.save import page_svg
+from tests.mentions import mentions
 from tests.traced import point
 
 
@@ -38,12 +39,12 @@ def test_a_network_that_is_not_valid_is_hollow_and_a_roof_that_is_not_is_dashed(
     [picture] = draw_roofline([doubtful])
     roof, vgg = picture.figure.axes[0].lines
     assert (roof.get_linestyle(), vgg.get_markerfacecolor()) == ("--", "none")
-    assert "hollow: disturbed or not valid" in words(picture)
+    assert mentions(words(picture), "disturbed or not valid")
 
 
 def test_a_network_far_below_the_roof_is_named_instead_of_drawn():
     picture = roofline([achieved("vgg", 60e9, 50.0), achieved("memnet", 1e6, 0.001)])
-    assert picture.caption.endswith("hardly any of their ops are products: memnet.")
+    assert picture.caption.endswith("ops are products: memnet.")
     assert len(picture.figure.axes[0].lines) == 2
 
 

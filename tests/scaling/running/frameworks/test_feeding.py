@@ -111,13 +111,13 @@ def test_a_pipeline_has_a_thread_per_cpu_unless_it_is_given_others():
 
 
 def test_data_that_makes_one_batch_is_refused_where_several_are_needed():
-    with pytest.raises(FeedingError, match=r"its data\(\) makes one batch, .* let it take a seed"):
+    with pytest.raises(FeedingError, match=r"data\(\) makes one batch,"):
         batches(1, Source("fresh"), lambda: numbers())
     assert len(batches(1, Source("fixed"), lambda: numbers())) == 1
 
 
 def test_arrays_without_an_entry_per_item_have_no_pipeline():
-    with pytest.raises(FeedingError, match=r"must have an entry per item .* begin with 3, 2 entries"):
+    with pytest.raises(FeedingError, match="3, 2 entries"):
         batches(1, Source("pipeline"), lambda seed: (np.zeros((3, 2)), np.zeros(2)))
 
 

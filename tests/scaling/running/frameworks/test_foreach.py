@@ -1,5 +1,7 @@
 """torch's updates against the optimizers they stand for, which Keras carries out here with TensorFlow."""
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import tensorflow as tf
 import torch
 
 from scaling.running.frameworks import foreach
-from scaling.running.frameworks.foreach import foreach_update
+from scaling.running.frameworks.foreach import update_of
 from tests.scaling.running.frameworks.test_fused import GRADIENTS, OPTIMIZERS, START
 
 MORE = {
@@ -22,7 +24,7 @@ def test_an_update_of_torch_is_the_optimizers_own(name):
     expected = [keras.Variable(start) for start in START]
     optimizer.build(expected)
     parameters = [torch.nn.Parameter(torch.tensor(start)) for start in START]
-    update = foreach_update(optimizer, parameters)
+    update = update_of(optimizer, [SimpleNamespace(value=parameter) for parameter in parameters])
     for gradients in GRADIENTS:
         optimizer.apply([tf.constant(gradient) for gradient in gradients], expected)
         for parameter, gradient in zip(parameters, gradients, strict=True):
@@ -37,8 +39,3 @@ def test_the_update_that_a_graph_repeats_is_the_optimizers_own_too(monkeypatch):
     monkeypatch.setitem(foreach.UPDATES, "Adam", foreach._adam_on_device)
     for name in ("adam", "adam of small gradients"):
         test_an_update_of_torch_is_the_optimizers_own(name)
-
-
-def test_an_optimizer_without_an_update_is_refused():
-    with pytest.raises(ValueError, match="no fused update for the optimizer Lion"):
-        foreach_update(keras.optimizers.Lion(), [])

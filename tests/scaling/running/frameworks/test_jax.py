@@ -14,10 +14,10 @@ def test_threads_that_it_cannot_have_are_refused(intra, inter):
 
 
 def test_a_server_in_which_it_has_started_refuses_to_fork(tmp_path, monkeypatch):
-    from scaling.running.engines import local
+    from scaling.running import local
 
     (tmp_path / "planted.py").write_text("import jax\njax.numpy.ones(3)\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(local, "modules_for", lambda text, framework: ("planted",))
     row = row_of("fcn", size="small", framework="jax", start="fork", in_company=True)
-    assert "JAX's runtime has started in it, and a child that inherits that hangs" in row.outcome.reason
+    assert "JAX's runtime has started" in row.outcome.reason

@@ -27,7 +27,7 @@ def test_a_loss_that_is_no_number_says_after_how_many_steps_it_came():
     step.prepare()
     for _ in range(4):
         step.step()
-    with pytest.raises(ArithmeticError, match="the loss is inf after 5 steps"):
+    with pytest.raises(ArithmeticError, match="after 5 steps"):
         step.step()
 
 

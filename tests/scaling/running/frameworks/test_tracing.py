@@ -104,9 +104,9 @@ def test_no_level_of_detail_is_asked_for_because_none_is_heeded(monkeypatch):
 
 
 @cache
-def forked() -> dict[str, TracedRow]:
+def forked(steps: int = 4) -> dict[str, TracedRow]:
     """Runs of several networks, all forked from one server: TensorFlow is imported once."""
-    runs = [traced_run(name, 32, items=2, start="fork") for name in LATE]
+    runs = [traced_run(name, steps, items=2, start="fork") for name in LATE]
     runs += [traced_run("autoenc", 5, start="fork"), traced_run("deepq", 3, modes="infer", items=2, start="fork")]
     return {traced_row.row.run.point.workload: traced_row for traced_row in traced(runs)}
 
@@ -114,7 +114,7 @@ def forked() -> dict[str, TracedRow]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LATE)
 def test_a_late_step_has_every_op_of_an_early_one(name):
-    counts = executions(forked()[name])
+    counts = executions(forked(32)[name])
     assert len(counts) == 30
     assert counts[2] == counts[29]
     assert sum(counts[2].values()) > 200
@@ -168,14 +168,14 @@ def test_ops_that_overlap_are_marked_and_never_more_than_the_wall_time():
 
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 def test_a_traced_run_is_a_run_like_any_other(start):
-    made = traced_of("memnet", steps=4, start=start)
+    made = forked()["memnet"] if start == "fork" else traced_of("memnet", steps=4, items=2)
     row, trace = made.row, trace_of(made)
     cpus = str(row.run.flat_cpus[0])
     assert (row.witness.cpus_at_start, row.witness.cpus_at_end, row.witness.intra_pool) == (cpus, cpus, 1)
     assert row.outcome.cautions == ()
     assert row.outcome.sections.setup > row.outcome.sections.first_step
     assert len(trace.steps) == 2
-    assert (trace.threads, trace.inter, trace.items_per_step) == (1, 1, 32)
+    assert (trace.threads, trace.inter, trace.items_per_step) == (1, 1, 2)
     assert len(trace.plain_step_seconds) >= 13 // 2
 
 
@@ -190,4 +190,4 @@ def test_what_takes_its_steps_by_itself_has_no_ops():
     made = traced_of(f"{faulty}:brief", steps=3)
     assert made.steps == ()
     assert made.row.outcome.status == "failed"
-    assert "only a network has ops to trace" in made.row.outcome.reason
+    assert "network has ops" in made.row.outcome.reason

@@ -1,0 +1,156 @@
+"""What a sweep says while it runs: a bar in a terminal or a notebook, plain lines in a pipe; always on stderr.
+
+Drawn between runs only: a bar that moves by itself would need a thread that wakes up beside the measurement.
+"""
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from html import escape
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Column
+from rich.text import Text
+
+from scaling.errors import visible
+from scaling.reporting.words import count, duration, long_duration, point_words
+from scaling.results.rows import Row, launch_seconds
+from scaling.running.loop import Runs
+
+
+class Monitor:
+    """What a caller learns while a study is carried out; override what it wants to see."""
+
+    def note(self, sentence: str) -> None:
+        """Something worth a sentence has happened."""
+
+    def start(self, schedule: Runs) -> None:
+        """Measuring begins."""
+
+    def row(self, row: Row) -> None:
+        """A row has been stored."""
+
+    def stop(self) -> None:
+        """Measuring has ended, in whichever way."""
+
+    def merge(self, row: Row, sentence: str) -> None:
+        """A row has been stored that was made elsewhere; the sentence says where."""
+
+
+class _OnRow(Monitor):
+    """Calls a function with every row."""
+
+    def __init__(self, on_row: Callable[[Row], object]) -> None:
+        self.row = on_row  # type: ignore[assignment,method-assign]
+
+    def merge(self, row: Row, sentence: str) -> None:
+        self.row(row)
+
+
+class Progress(Monitor):
+    """Follows a sweep: the run being made, the last result, and the time left; or rows that were made elsewhere."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        self.bar: Bar | None = None
+
+    def line(self, line: str) -> None:
+        """A line on stderr at once; where that is closed or full, the work goes on."""
+        with suppress(OSError, ValueError):
+            print(visible(line), file=sys.stderr, flush=True)
+
+    def note(self, sentence: str) -> None:
+        """A sentence on stderr."""
+        self.line(f"scaling: {sentence}")
+
+    def start(self, schedule: Runs) -> None:
+        """Begin with a bar where there is a terminal."""
+        self.schedule = schedule
+        console = Console(stderr=True, highlight=False)
+        if console.is_terminal:
+            cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+            words = TextColumn("{task.description}", markup=False, table_column=cut)
+            self.bar = Bar(BarColumn(24), MofNCompleteColumn(), words, console=console, auto_refresh=False, expand=True)
+            self.task = self.bar.add_task("", total=self._total(), completed=schedule.completed)
+            self.bar.start()
+        else:
+            self.note(f"{count(schedule.total - schedule.completed, 'run')} to make, {self._left()}")
+        self._draw()
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        if self.bar is not None:
+            self.bar.stop()
+
+    def row(self, row: Row) -> None:
+        """A row that has just been stored, and that the schedule knows."""
+        self.last = _result(row)
+        line = f"{point_words(row.run.point)}, launch {row.run.launch}: {self.last}"
+        if self.bar is None:
+            number = f"[{self.schedule.completed}/{self._total()}]"
+            self.line(f"{number} {line} ({self._left()} left)")
+        elif row.outcome.status != "ok":
+            self.bar.console.print(Text(visible(line)))
+        self._draw()
+
+    def merge(self, row: Row, sentence: str) -> None:
+        """A row that was made elsewhere."""
+        self.note(sentence)
+
+    def _draw(self) -> None:
+        if self.bar is None:
+            return
+        made, total = self.schedule.completed, self._total()
+        self.bar.update(self.task, description=self._words(), completed=made, total=total, refresh=True)
+
+    def _words(self) -> str:
+        parts = [f"{self._left()} left"]
+        parts += [f"now {point_words(run.point)}" for run in self.schedule.pending[:1]]
+        parts += [f"last {self.last.partition(':')[0]}"] if self.last else []
+        return visible(" · ".join(parts))
+
+    def _total(self) -> int:
+        return self.schedule.total
+
+    def _left(self) -> str:
+        return f"about {long_duration(self.schedule.remaining_seconds())}"
+
+
+class NotebookProgress(Progress):
+    """Follows a sweep in the output of a notebook's cell."""
+
+    def start(self, schedule: Runs) -> None:
+        """Begin with a bar that is drawn anew in its place."""
+        self.schedule = schedule
+        self.shown: Any = sys.modules["IPython"].display.display(self._bundle(), raw=True, display_id=True)
+
+    def row(self, row: Row) -> None:
+        """A row that has just been stored; one that did not go well is named."""
+        self.last = _result(row)
+        if row.outcome.status != "ok":
+            self.line(f"{point_words(row.run.point)}, launch {row.run.launch}: {self.last}")
+        self.shown.update(self._bundle(), raw=True)
+
+    def _bundle(self) -> dict[str, str]:
+        made, total = self.schedule.completed, self._total()
+        words = f"{made} of {count(total, 'run')}" + ("" if made >= total else f" · {self._words()}")
+        return {"text/plain": words, "text/html": f'<progress value="{made}" max="{total}"></progress> {escape(words)}'}
+
+
+def watcher(on_row: Callable[[Row], object] | None, progress: bool = True) -> Monitor:
+    """Who learns of every row: a function of the caller or, without one, a bar that suits the place."""
+    if on_row is not None:
+        return _OnRow(on_row)
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    shown = NotebookProgress if getattr(shell, "kernel", None) else Progress
+    return shown() if progress else Monitor()
+
+
+def _result(row: Row) -> str:
+    seconds = launch_seconds(row)
+    if seconds is None:
+        return f"{row.outcome.status}: {row.outcome.reason}"
+    return f"{duration(seconds)} a step over {count(len(row.outcome.step_seconds), 'step')}"

@@ -1,0 +1,354 @@
+"""A server under load as a workload: the server is there for all turns of its launch, a turn executes the generator.
+
+Runs in the process of a run, which is pinned to the CPUs of the point, and so is the server that it starts. The
+generator runs on the other CPUs, if there are any.
+"""
+
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from scaling.machine.cpulist import parse_list
+from scaling.running.witness import TICKS_PER_SECOND, processes_below, threads_of
+from scaling.workloads.base import Setting
+from scaling.workloads.command import TAIL_BYTES, Command, ProgramError, ending, number
+
+HOST = "127.0.0.1"
+SECONDS_BETWEEN_LOOKS = 0.02
+# Threads are looked at so seldom that it costs less than a hundredth of a CPU.
+SECONDS_BETWEEN_SAMPLES = 0.2
+# How long what a server started may take to end once it has.
+LEAVE_SECONDS = 2.0
+UNITS = {"": 1e-3, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
+TIME = re.compile(r"([\d.,eE+-]+?)\s*([a-zµ]*)")
+
+
+class Server(Command):
+    """Starts a server, and its load generator once per turn.
+
+    `figures` are what is known of every execution of the generator: the latencies that it prints, in seconds; the CPUs
+    that it and the server used; and how busy either was, by its CPUs or by its busiest thread.
+    """
+
+    def __init__(
+        self,
+        argv: list[str],
+        *,
+        serve: list[str],
+        ready: str | None,
+        ready_seconds: float,
+        stop_seconds: float,
+        port: int | None,
+        latency: Mapping[str, str],
+        files: Mapping[str, str],
+        others: str,
+        values: Mapping[str, object],
+        **how: Any,
+    ) -> None:
+        super().__init__(argv, 1, **how)
+        self.serve, self.ready, self.ready_seconds = serve, ready and re.compile(ready.encode()), ready_seconds
+        self.stop_seconds = stop_seconds
+        self.latency, self.files, self.values = latency, files, values
+        self.patterns |= {name: re.compile(pattern.encode()) for name, pattern in latency.items()}
+        self.port = port or _free_port()
+        self.own_port = port is None
+        self.cpus, self.load_cpus = frozenset(os.sched_getaffinity(0)), parse_list(others)
+        self.figures: dict[str, list[float]] = {}
+        self.server: subprocess.Popen[bytes] | None = None
+        self.folder = Path()
+        self.used: dict[str, float] = {}
+
+    def prepare(self) -> None:
+        """Start the server, wait until it is ready, and put it under load for as often as does not count."""
+        self.folder = Path(mkdtemp(prefix="service-"))
+        self._fill_in()
+        self.run_beside(self.setup)
+        try:
+            self._start()
+        except ProgramError:
+            self._stop()
+            raise
+        for _ in range(self.warmup):
+            self.prepare_execution()
+            self.step()
+        self.figures.clear()
+
+    def step(self) -> list[float]:
+        """Put the server under load once; a server that ends meanwhile is what went wrong."""
+        assert self.server is not None
+        before, started = _tree_seconds(self.server.pid), _child_seconds()
+        busiest = _Busiest({"server": self.server.pid, "generator": os.getpid()}, spared=self.server.pid)
+        try:
+            with _on_cpus(self.load_cpus), busiest:
+                steps = super().step()
+            self._note_use(_tree_seconds(self.server.pid) - before, _child_seconds() - started, busiest.shares())
+            self._check_alive()
+        except ProgramError:
+            self._check_alive()
+            self._stop()
+            raise
+        return steps
+
+    def steps(self, marked: list[float], found: dict[str, list[float]], seconds: float) -> list[float]:
+        """The seconds per request, with the latencies noted."""
+        steps: list[float] = super().steps(marked, found, seconds)
+        for name in self.latency:
+            self._note(name, found[name][-1])
+        return steps
+
+    def read_number(self, name: str, text: bytes | None) -> float:
+        """What a pattern has found; a latency in seconds."""
+        return _seconds(text) if name in self.latency else number(text)
+
+    def counters(self) -> dict[str, object]:
+        """The CPU time that is the run's: the server's, and the generator's where both have the same CPUs."""
+        shared = self.cpus & self.load_cpus
+        seconds = self.used["server"] + (self.used["generator"] if shared else 0.0)
+        return {**super().counters(), "cpus_visited": "", "cpu_seconds": seconds}
+
+    def close(self) -> None:
+        """Stop the server, and refuse what it leaves behind."""
+        left = self._stop()
+        self.run_beside(self.cleanup)
+        if left:
+            raise ProgramError(f"the server left {left} behind when it was stopped; have it end them on SIGTERM")
+
+    def _note(self, name: str, value: float) -> None:
+        self.figures.setdefault(name, []).append(value)
+
+    def _note_use(self, server: float, generator: float, busiest: Mapping[str, float]) -> None:
+        """How many CPUs both used, and how busy they were: all of their CPUs, or their busiest thread."""
+        self.used = {"server": server, "generator": generator}
+        seconds, cpus = self.process_seconds or 1.0, {"server": self.cpus, "generator": self.load_cpus}
+        for name, used in self.used.items():
+            self._note(f"{name}_cpus", used / seconds)
+            self._note(f"{name}_busy", min(1.0, max(used / seconds / len(cpus[name]), busiest[name])))
+        self._note("shared_cpus", len(self.cpus & self.load_cpus))
+
+    def _fill_in(self) -> None:
+        """Fill in what is known only here: the port, the folder, and files with their placeholders."""
+        values: dict[str, object] = {**self.values, "port": self.port, "folder": self.folder}
+        for name, path in self.files.items():
+            copy = self.folder / Path(path).name
+            copy.write_text(_filled(Path(path).read_text(), values))
+            values[name] = copy
+        for line in ("serve", "argv", "setup", "before_each", "cleanup"):
+            words = getattr(self, line)
+            setattr(self, line, words and [_filled(word, values) for word in words])
+        self.env = {name: _filled(value, values) for name, value in self.env.items()}
+
+    @property
+    def output(self) -> Path:
+        """What the server prints."""
+        return self.folder / "server.log"
+
+    def _start(self) -> None:
+        """Start the server in this process's group, which is stopped between turns, and wait until it is ready."""
+        if not self.own_port and _answers(self.port):
+            raise ProgramError(f"port {self.port} answers before the server is started; end what uses it")
+        with self.output.open("wb") as output:
+            self.server = subprocess.Popen(
+                self.serve, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self.env, cwd=self.cwd
+            )
+        deadline = time.monotonic() + self.ready_seconds
+        while not self._is_ready():
+            if self.server.poll() is not None:
+                self._show_output()
+                raise ProgramError(
+                    f"the server {ending(self.server.returncode)} before it was ready; have it stay in the foreground"
+                )
+            if time.monotonic() > deadline:
+                self._show_output()
+                what = f"{self.ready.pattern.decode()!r} is not in its output" if self.ready else f"port {self.port}"
+                raise ProgramError(
+                    f"the server was not ready within {self.ready_seconds:g} s: {what}"
+                    + ("" if self.ready else " does not answer")
+                )
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    def _is_ready(self) -> bool:
+        return bool(self.ready.search(self.output.read_bytes())) if self.ready else _answers(self.port)
+
+    def _show_output(self) -> None:
+        sys.stderr.write(self.output.read_bytes()[-TAIL_BYTES:].decode(errors="replace"))
+
+    def _check_alive(self) -> None:
+        assert self.server is not None
+        if self.server.poll() is not None:
+            self._show_output()
+            raise ProgramError(f"the server {ending(self.server.returncode)} under load")
+
+    def _stop(self) -> str:
+        """Stop the server by signal, then by force; what it has left behind, in words, which is ended too."""
+        if self.server is None:
+            return ""
+        started = {pid: _start_time(pid) for pid in processes_below(self.server.pid)[1:]}
+        with suppress(ProcessLookupError):
+            self.server.send_signal(signal.SIGTERM)
+        try:
+            self.server.wait(self.stop_seconds)
+        except subprocess.TimeoutExpired:
+            self.server.kill()
+            self.server.wait()
+        left = _wait_for_end(started)
+        names = [_name(pid) for pid in left]
+        for pid in left:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        ports = [] if not _keeps_answering(self.port) else [f"port {self.port}, which still answers,"]
+        return " and ".join([*(f"process {pid} ({name})" for pid, name in zip(left, names, strict=True)), *ports])
+
+
+class _Busiest:
+    """The share of the time that the busiest thread below each of some processes ran, looked at now and then."""
+
+    def __init__(self, roots: Mapping[str, int], spared: int) -> None:
+        self.roots, self.spared = roots, spared
+        self.first: dict[str, dict[int, tuple[float, int]]] = {name: {} for name in roots}
+        self.last: dict[str, dict[int, tuple[float, int]]] = {name: {} for name in roots}
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> "_Busiest":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def shares(self) -> dict[str, float]:
+        """The share of the busiest thread of each."""
+        return {
+            name: max((_share(self.first[name][thread], last) for thread, last in threads.items()), default=0.0)
+            for name, threads in self.last.items()
+        }
+
+    def _look(self) -> None:
+        while not self.over.wait(SECONDS_BETWEEN_SAMPLES):
+            for name, root in self.roots.items():
+                below = processes_below(root)
+                own = below if root == self.spared else self._without_server(below[1:])
+                for thread, folder in threads_of(own):
+                    if ran := _ran(folder):
+                        self.first[name].setdefault(thread, ran)
+                        self.last[name][thread] = ran
+
+    def _without_server(self, processes: list[int]) -> list[int]:
+        return [process for process in processes if process not in processes_below(self.spared)]
+
+
+def _share(first: tuple[float, int], last: tuple[float, int]) -> float:
+    seconds = last[0] - first[0]
+    return (last[1] - first[1]) / 1e9 / seconds if seconds > SECONDS_BETWEEN_SAMPLES else 0.0
+
+
+def _ran(folder: str) -> tuple[float, int] | None:
+    """When a thread was looked at, and the nanoseconds it has run."""
+    with suppress(OSError, ValueError, IndexError):
+        return time.perf_counter(), int(Path(f"{folder}/schedstat").read_text().split()[0])
+    return None
+
+
+@contextmanager
+def _on_cpus(cpus: frozenset[int]) -> Iterator[None]:
+    """Have this thread, and what it starts, on other CPUs for a while."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _filled(text: str, values: Mapping[str, object]) -> str:
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
+
+
+def _seconds(text: bytes | None) -> float:
+    """A time as generators print it; a number alone is in milliseconds."""
+    match = TIME.fullmatch((text or b"").decode(errors="replace"))
+    if match is None or match[2] not in UNITS:
+        raise ProgramError(f"{(text or b'').decode(errors='replace')[:60]!r} in its output is no time such as 1.2ms")
+    return number(match[1].encode()) * UNITS[match[2]]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(port: int) -> bool:
+    with suppress(OSError), socket.create_connection((HOST, port), timeout=1.0):
+        return True
+    return False
+
+
+def _keeps_answering(port: int) -> bool:
+    """Whether a port still answers after what used it has had time to leave."""
+    deadline = time.monotonic() + LEAVE_SECONDS
+    while _answers(port):
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    return False
+
+
+def _wait_for_end(started: Mapping[int, int | None]) -> list[int]:
+    """Those of some processes that are still there after they have had time to end."""
+    deadline = time.monotonic() + LEAVE_SECONDS
+    while left := [pid for pid, start in started.items() if start is not None and _start_time(pid) == start]:
+        if time.monotonic() > deadline:
+            return left
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    return []
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of a process after its name; none once it is gone or a zombie."""
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return [] if fields[0] in "ZX" else fields
+    return []
+
+
+def _start_time(pid: int) -> int | None:
+    fields = _stat(pid)
+    return int(fields[19]) if fields else None
+
+
+def _name(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return "gone"
+
+
+def _tree_seconds(root: int) -> float:
+    """CPU time of a process, of all below it, and of those of them that have ended and were waited for."""
+    return sum(sum(map(int, _stat(pid)[11:15])) for pid in processes_below(root)) / TICKS_PER_SECOND
+
+
+def _child_seconds() -> float:
+    """CPU time of the processes that this one has waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
+
+
+def build(setting: Setting, **how: Any) -> Server:
+    """A service whose placeholders are filled in, but for those that only this process knows."""
+    how.pop("items")
+    return Server(**how)

@@ -1,1 +1,0 @@
-"""Where a sweep's runs go."""

@@ -1,0 +1,547 @@
+"""Executes runs on this machine, one after another."""
+
+import os
+import random
+import sys
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import count, islice
+from pathlib import Path
+from platform import python_version
+from types import TracebackType
+
+from scaling.analysis.energy import MeterEnergy, launch_energy
+from scaling.analysis.turns import FIRST_ROUND, Turn, TurnSpan
+from scaling.errors import MachineError
+from scaling.machine.cpulist import CpuSet, format_list
+from scaling.machine.gpus import find_gpu
+from scaling.machine.placement import sharing
+from scaling.machine.power import find_meters, package_cpus
+from scaling.machine.sysfs import HERE
+from scaling.machine.topology import Machine, Topology
+from scaling.results.power import PowerTrace
+from scaling.results.rows import Row, public_row, storable
+from scaling.results.traces import TracedRow, storable_trace
+from scaling.running import memory, processes
+from scaling.running.caps import PowerCaps
+from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns
+from scaling.running.environment import environment, row_variables, server_variables, thread_variables
+from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
+from scaling.running.messages import RunRequest, WorkloadSpec
+from scaling.running.pack import PackSpec
+from scaling.running.power_meter import MeteredRun, PowerMeter
+from scaling.running.quota_groups import QuotaGroups
+from scaling.running.reaper import Reaper
+from scaling.running.scratch import Scratch
+from scaling.running.servers import Preparation, Servers, modules_for
+from scaling.study.catalogue import read_catalogue
+from scaling.study.planning import (
+    PROGRAM_MODE,
+    Caps,
+    Point,
+    Run,
+    Turns,
+    caps_of,
+    programs_of,
+    short_program,
+    turns_of,
+    workload_names,
+)
+from scaling.study.programs import THREAD_VARIABLES, Program, fill, fill_in
+from scaling.study.spec import GPU, Study
+from scaling.study.workload import Named, OwnFile, workload
+
+
+class LocalEngine:
+    """Pinned processes on this machine; they and whatever they start are gone when the engine is closed or killed."""
+
+    def __init__(
+        self,
+        study: Study,
+        topology: Topology,
+        machine: Machine,
+        held_open: tuple[int, ...] = (),
+        notify: Callable[[str], None] = lambda sentence: None,
+        full: bool = False,
+        keep_power: Callable[[PowerTrace], None] = lambda trace: None,
+        root: Path = HERE,
+    ) -> None:
+        """With `full`, rows keep the user's variables and folders too. `keep_power` is called with the power of a run
+        before its row is yielded; meters and caps are those below `root`."""
+        self.study = study
+        self.workloads = workload_names(study)
+        self.programs = programs_of(study)
+        self.full = full
+        self.topology = topology
+        self.machine = machine
+        self.mark = uuid.uuid4().hex
+        self.own_cpus = os.sched_getaffinity(0)
+        self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
+        self.adopted_before = processes.adopt_orphans()
+        self.notify = notify
+        quotas = [quota for quota in study.quota if isinstance(quota, float)]
+        self.groups = QuotaGroups(quotas, self.mark) if quotas else None
+        self.keep_power = keep_power
+        self.root = root
+        self.meter: PowerMeter | None = None
+        wanted = caps_of(study)
+        self.caps = PowerCaps(wanted, root) if any(map(any, wanted)) else None
+        self.scratch = Scratch()
+        held = (*held_open, self.caps.lock_fd) if self.caps else held_open
+        self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)
+        self.servers = Servers()
+        self.sizes: defaultdict[Hashable, ProcessSizes] = defaultdict(ProcessSizes)
+
+    def __enter__(self) -> "LocalEngine":
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _move_to(self.own_cpus)
+        self.servers.close()
+        self._remove_groups()
+        if self.meter:
+            self.meter.close()
+        for problem in self.caps.close() if self.caps else ():
+            self.notify(problem)
+        self.reaper.close()
+        processes.adopt_orphans(self.adopted_before)
+
+    def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
+        """Execute each run and yield its row."""
+        source = iter(runs)
+        for run in source:
+            if run.cohort is None:
+                yield self._execute(run).row
+            else:
+                yield from self._execute_cohort([run, *islice(source, run.cohort.members - 1)])
+
+    def trace(self, runs: Iterable[Run]) -> Iterator[TracedRow]:
+        """Execute each run and yield its row with the steps that were traced in it."""
+        return map(self._execute, runs)
+
+    def _execute(self, run: Run) -> TracedRow:
+        around = _Around(self)
+        around.leave(frozenset(run.flat_cpus))
+        started_at = _now()
+        self._remove_groups()
+        spec = self._spec(run)
+        try:
+            self._clear_up()
+            start = self._starter(run, spec)
+            self._open_meter([run])
+            if isinstance(spec, PackSpec):  # takes turns with nobody
+                turns, order = self._turns(run), random.Random(run.seed)
+                member = MemberSpec(spec, start, (run.point.caps,), run.metered)
+                launched = take_turns([member], turns, order, around)[0]
+            else:
+                around.set_caps(run.point.caps)
+                around.begin_turn(run.metered)
+                launched = launch(spec, start)
+                around.end_turn()
+        except StartError as error:
+            launched = not_started(str(error))
+        self._finish_metering()
+        return storable_trace(TracedRow(self._row(run, spec, launched, started_at), launched.traced))
+
+    def _execute_cohort(self, runs: Sequence[Run]) -> Iterator[Row]:
+        """Execute runs that take turns, and yield their rows once all have ended."""
+        started_at = _now()
+        self._remove_groups()
+        order = random.Random(f"{self.study.seed} {runs[0].cohort}")
+        by_process = _by_process(runs)
+        specs = [self._spec(sharing[0]) for sharing in by_process]
+        try:
+            self._clear_up()
+            # Servers are ready before the cohort begins: at its end, whatever was started in it is ended.
+            firsts = [sharing[0] for sharing in by_process]
+            self._begin_servers(firsts, specs)
+            starters = [self._starter_or_error(run, spec) for run, spec in zip(firsts, specs, strict=True)]
+            self.servers.wait_for_spares()
+            self._open_meter(runs)
+            members = [
+                MemberSpec(
+                    spec,
+                    start,
+                    tuple(run.point.caps for run in sharing),
+                    sharing[0].metered,
+                    self._gets_ready_in_company(sharing[0].point),
+                )
+                for spec, start, sharing in zip(specs, starters, by_process, strict=True)
+            ]
+            sizes = self.sizes[_size_key(runs[0].point)]
+            launched = take_turns(members, self._turns(runs[0]), order, _Around(self), sizes)
+        except StartError as error:
+            launched = [not_started(str(error))] * len(runs)
+        self._finish_metering()
+        made = [(run, spec) for sharing, spec in zip(by_process, specs, strict=True) for run in sharing]
+        # In the order of the runs; those of two variants may be equal.
+        results = {id(run): (spec, result) for (run, spec), result in zip(made, launched, strict=True)}
+        for run in runs:
+            spec, result = results[id(run)]
+            yield storable(self._row(run, spec, result, started_at))
+
+    def _open_meter(self, runs: Sequence[Run]) -> None:
+        """Have meters for runs that are to be metered, with the idle power of the machine; forget what they said."""
+        if self.meter is None and any(run.metered for run in runs):
+            on_gpu = GPU in self.study.device or any(caps.on_gpu for caps in caps_of(self.study))
+            self.meter = open_meter(on_gpu, self.root)
+            for problem in self.meter.problems:
+                self.notify(problem)
+        if self.meter:
+            self.meter.forget()
+
+    def _finish_metering(self) -> None:
+        if self.meter:
+            self.meter.finish()
+
+    def _metered(self, run: Run, launched: LaunchResult, started_at: str) -> tuple[MeterEnergy, ...]:
+        """The energy of a run; its power over time is kept."""
+        if self.meter is None or not run.metered or launched.outcome.status != "ok":
+            return ()
+        metered = _metered_run(run, launched)
+        if metered is None:
+            return ()
+        traces = self.meter.traces(metered)
+        if traces:
+            self.keep_power(PowerTrace(run, started_at, traces))
+        return self.meter.energies(metered)
+
+    def _gets_ready_in_company(self, point: Point) -> bool:
+        """Whether a process may get ready while others do: our networks measure nothing as they are built and compiled
+        for CPUs. For a GPU, compilers choose kernels by the clock, and a user's own workload may do anything. The
+        replicas of a pack keep each other company."""
+        if point.mode == PROGRAM_MODE or point.device == GPU or point.replicas > 1:
+            return False
+        parsed = workload(self.workloads.get(point.workload, point.workload))
+        return isinstance(parsed, Named) and read_catalogue()[parsed.name].layers is not None
+
+    def _turns(self, run: Run) -> Turns:
+        return turns_of(self.study, self._program(run))
+
+    def _row(self, run: Run, spec: ChildSpec | PackSpec, launched: LaunchResult, started_at: str) -> Row:
+        process = spec.replicas[0] if isinstance(spec, PackSpec) else spec
+        energy = self._metered(run, launched, started_at)
+        total = launch_energy(energy)
+        program = self._program(run)
+        from_shell = program.shell_variables if program else ()
+        joules = None if total is None else total.watts * energy[0].seconds
+        row = Row(
+            run=run,
+            outcome=launched.outcome,
+            witness=replace(launched.witness, energy_joules=joules),
+            energy=energy,
+            machine=self.machine,
+            versions=tuple({**self._versions(run), **launched.versions}.items()),
+            started_at=started_at,
+            environment=row_variables({**process.environment, **(process.program_variables or {})}, from_shell),
+            left_out=from_shell,
+        )
+        return row if self.full else public_row(row)
+
+    def _versions(self, run: Run) -> dict[str, str]:
+        """What is known of a run's software before it has said more: of another interpreter, which it is."""
+        if run.python is None:
+            return self.versions
+        return {"scaling": self.versions["scaling"], "interpreter": run.python}
+
+    def _leave(self, cpus: CpuSet) -> None:
+        """Have this process, and the thread of its meter, leave CPUs that are measured, where there are others."""
+        others = self.own_cpus - cpus
+        _move_to(others or self.own_cpus)
+        if self.meter:
+            self.meter.move_to(others or self.own_cpus, measured=not others)
+
+    def _clear_up(self) -> None:
+        """Have the next run find an empty folder, and a reaper that watches over it."""
+        ended = self.reaper.restart_if_ended()
+        if ended:
+            self.notify(f"the process that would clean up after this sweep was {ended}; another watches now")
+        self.scratch.empty()
+
+    def _remove_groups(self) -> None:
+        """Remove the control groups of runs that have ended."""
+        if self.groups:
+            self.groups.remove()
+
+    def _begin_servers(self, runs: Sequence[Run], specs: Sequence[ChildSpec | PackSpec]) -> None:
+        """Have the servers of all forked runs, and of such runs later, import at once, on whatever CPUs there are."""
+        self._leave(frozenset())
+        forked = [pair for pair in zip(runs, specs, strict=True) if pair[0].start == "fork"]
+        children = [child for run, spec in forked for child in _processes(run, spec)]
+        following = (
+            preparation
+            for generation in count(self.servers.generation + 1)
+            for preparation in dict.fromkeys(
+                _preparation(run, replace(spec, environment=self._environment(run, generation)))
+                for run, spec in children
+            )
+        )
+        self.servers.begin(dict.fromkeys(_preparation(run, spec) for run, spec in children), following)
+
+    def _starter(self, run: Run, spec: ChildSpec | PackSpec) -> StartChild:
+        """What starts the process of a run: a fresh interpreter, or a server that is ready to fork."""
+        if run.start == "spawn":
+            return spawn
+        if isinstance(spec, PackSpec):
+            # Replicas may differ in their memory policy and in what they import, and a server has one of each.
+            starters = {replica.request.cpus: self._starter(own, replica) for own, replica in _processes(run, spec)}
+            return lambda replica, ends: starters[replica.request.cpus](replica, ends)
+        return self.servers.ready(_preparation(run, spec)).fork
+
+    def _starter_or_error(self, run: Run, spec: ChildSpec | PackSpec) -> StartChild | StartError:
+        try:
+            return self._starter(run, spec)
+        except StartError as error:
+            return error
+
+    def _spec(self, run: Run) -> ChildSpec | PackSpec:
+        generation = self.servers.generation_for(run.point, run.python) if run.start == "fork" else None
+        variables = self._environment(run, generation)
+        if run.point.replicas == 1:
+            return self._child_spec(run, variables)
+        cpus, replicas = frozenset(run.flat_cpus), run.replica_runs
+        children = [self._child_spec(one, variables, cpus.difference(one.flat_cpus)) for one in replicas]
+        shares = sharing(self.topology, [one.cpus for one in replicas])
+        return PackSpec(tuple(children), shares, run.point.measured_replicas)
+
+    def _environment(self, run: Run, generation: int | None) -> dict[str, str]:
+        return environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch.runs), generation)
+
+    def _child_spec(self, run: Run, variables: dict[str, str], beside: CpuSet | None = None) -> ChildSpec:
+        """How a process is started, and which CPUs are those of the other replicas of its pack, if it is in one."""
+        cpus = frozenset(run.flat_cpus)
+        program = self._program(run)
+        return ChildSpec(
+            request=self._request(run, cpus, beside),
+            policy=memory.policy(run.point.memory, cpus, self.topology.nodes),
+            # It covers one execution.
+            timeout_seconds=self.study.timeout_seconds * (program.warmup + program.steps if program else 1),
+            environment=variables,
+            python=run.python or sys.executable,
+            program_variables=_program_variables(program, run.point, cpus) if program else None,
+        )
+
+    def _request(self, run: Run, cpus: CpuSet, beside: CpuSet | None) -> RunRequest:
+        point = run.point
+        program = self._program(run)
+        others = self._others(cpus) if program and program.needs_others else frozenset[int]()
+        return RunRequest(
+            workload=_program_spec(program, point, cpus, others or frozenset(self.own_cpus))
+            if program
+            else _workload_spec(self.workloads.get(point.workload, point.workload)),
+            setting={
+                # Beside a program, a network does what the study says first.
+                "mode": self.study.modes[0] if point.mode == PROGRAM_MODE and not program else point.mode,
+                "size": point.size,
+                "items": None if point.items == "default" else point.items,
+                "times": point.cores if point.scale == "weak" else 1,
+                "cores": point.cores,
+                "smt": point.smt,
+                "intra": point.threads(point.intra),
+                "inter": point.threads(point.inter),
+                "seed": run.seed,
+                "data": point.data,
+                "pipeline_threads": point.pipeline_pool or 0,
+            },
+            cpus=format_list(cpus),
+            siblings=format_list(self._idle_siblings(cpus) - (beside or frozenset())),
+            framework=point.framework,
+            device=point.device,
+            jit=point.jit,
+            memory=point.memory,
+            precision=self.study.precision,
+            max_seconds=self.study.max_seconds,
+            steps=run.steps,
+            warmup=run.warmup,
+            traced=run.traced,
+            takes_turns=run.cohort is not None or beside is not None,
+            group=None if point.quota is None else self._make_group(point.quota),
+            beside=format_list(beside or others),
+            variables=thread_variables(point),
+        )
+
+    def _make_group(self, quota: float) -> str:
+        """Make the control group of a run, whose quota need not be of the study: a comparison has two."""
+        self.groups = self.groups or QuotaGroups([quota], self.mark)
+        return self.groups.make(quota)
+
+    def _program(self, run: Run) -> Program | None:
+        """The program of a run, which need not be of the study."""
+        name = run.point.workload
+        return self.programs.get(name) or short_program(name)
+
+    def _others(self, cpus: CpuSet) -> CpuSet:
+        """The CPUs of cores that a run does not use; none where it uses all."""
+        return frozenset(self.own_cpus) - cpus - self._idle_siblings(cpus)
+
+    def _idle_siblings(self, cpus: CpuSet) -> CpuSet:
+        """CPUs that share a core with the run but are not part of it: whoever is busy there slows it down."""
+        core_of = self.topology.core_of()
+        return frozenset(sibling for cpu in cpus for sibling in core_of[cpu]) - cpus
+
+
+def _processes(run: Run, spec: ChildSpec | PackSpec) -> list[tuple[Run, ChildSpec]]:
+    """The processes of a run, each as a run of its own with how it is started."""
+    return list(zip(run.replica_runs, spec.replicas, strict=True)) if isinstance(spec, PackSpec) else [(run, spec)]
+
+
+def _preparation(run: Run, spec: ChildSpec) -> Preparation:
+    """What a process needs of the server that forks it."""
+    modules = modules_for(run.point.workload, run.point.framework)
+    variables = server_variables(spec.environment, run.point)
+    return Preparation(tuple(sorted(variables.items())), spec.policy, modules, spec.python)
+
+
+class _Around(Surroundings):
+    """Keeps the sweep and its meter off measured CPUs, sets caps, and meters turns."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self.engine = engine
+
+    def leave(self, cpus: CpuSet) -> None:
+        """Have this process, and the thread of its meter, leave CPUs."""
+        self.engine._leave(cpus)
+
+    def set_caps(self, caps: Caps) -> bool:
+        """Have the machine under these caps."""
+        return self.engine.caps is not None and self.engine.caps.apply(caps)
+
+    def begin_turn(self, metered: bool) -> None:
+        """Sample meters from now on."""
+        if self.engine.meter and metered:
+            self.engine.meter.begin()
+
+    def end_turn(self) -> None:
+        """Sample meters no longer."""
+        if self.engine.meter:
+            self.engine.meter.end()
+
+
+def open_meter(with_gpu: bool, root: Path = HERE) -> PowerMeter:
+    """The meters of this machine, with that of its GPU where one is used."""
+    gpu, problems = None, []
+    if with_gpu:
+        try:
+            gpu = find_gpu()
+        except MachineError as error:
+            problems.append(str(error))
+    meters = find_meters(root, gpu)
+    shared = gpu is not None and bool(gpu.processes())
+    return PowerMeter(replace(meters, problems=(*meters.problems, *problems)), package_cpus(root), shared)
+
+
+def _size_key(point: Point) -> Hashable:
+    """What decides how much memory a process takes, as far as cohorts differ in it."""
+    return (point.workload, point.framework, point.mode, point.size, point.items, point.jit, point.data)
+
+
+def _by_process(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs of a cohort by the process that makes them: those that differ in their caps alone share one, unless it is a
+    pack."""
+    processes: list[list[Run]] = []
+    for run in runs:
+        sharing = next((others for others in processes if _may_share(run, others)), None)
+        if sharing is None:
+            processes.append([run])
+        else:
+            sharing.append(run)
+    return processes
+
+
+def _may_share(run: Run, others: Sequence[Run]) -> bool:
+    """Whether a run can be made by the process of others, under caps of its own."""
+    point, first = run.point, others[0]
+    if point.replicas > 1 or any(point.caps == other.point.caps for other in others):
+        return False
+    return replace(run, point=point.without_caps) == replace(first, point=first.point.without_caps)
+
+
+def _metered_run(run: Run, launched: LaunchResult) -> MeteredRun | None:
+    """What the meter must know of a run; one that took no turns is as a single one. None where it is not known when."""
+    outcome, witness, spans = launched.outcome, launched.witness, launched.spans
+    turns = outcome.turns
+    if not turns and spans:
+        counted = sum(outcome.step_seconds[outcome.warmup_steps :])
+        last = spans[-1].ended
+        spans = (TurnSpan(spans[0].began, max(spans[0].counted_from, last - counted), last),)
+        steps = len(outcome.step_seconds)
+        own = (witness.cpu_seconds or 0.0) + (witness.parent_cpu_seconds or 0.0)
+        seen = (own, witness.busy_seconds, witness.steal_seconds, None)
+        elsewhere = (witness.sibling_busy_seconds, witness.elsewhere_busy_seconds)
+        seconds = outcome.sections.run or counted
+        turns = (Turn(FIRST_ROUND, steps, outcome.warmup_steps, seconds, *seen, *elsewhere),)
+    if not turns or len(turns) != len(spans):
+        return None
+    point = run.point
+    on_gpu = point.device == GPU or point.caps.on_gpu  # a program of one's own does not say what it uses
+    return MeteredRun(frozenset(run.flat_cpus), turns, spans, on_gpu, point.beside is not None)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _move_to(cpus: set[int]) -> None:
+    """Run on these CPUs from now on; where they have gone meanwhile, the kernel has already moved us."""
+    with suppress(OSError):
+        os.sched_setaffinity(0, cpus)
+
+
+def _workload_spec(text: str) -> WorkloadSpec:
+    """Where a workload's factory is, and what to call it with."""
+    parsed = workload(text)
+    if isinstance(parsed, OwnFile):
+        return WorkloadSpec(parsed.path, parsed.factory, dict(parsed.options))
+    assert isinstance(parsed, Named)
+    return WorkloadSpec(None, parsed.name, dict(parsed.options))
+
+
+def _placeholder_values(point: Point, cpus: CpuSet) -> dict[str, object]:
+    threads = point.cores * point.smt
+    times = point.cores if point.scale == "weak" else 1
+    return {
+        "threads": point.threads(point.intra) or threads,
+        "cores": point.cores,
+        "smt": point.smt,
+        "cpus": format_list(cpus),
+        "items": times * (1 if point.items == "default" else point.items),
+        "intra": point.threads(point.intra) or threads,
+        "inter": point.threads(point.inter) or threads,
+        "clients": point.clients,
+        "rate": None if point.rate is None else f"{point.rate:.12g}",
+    }
+
+
+def _program_spec(program: Program, point: Point, cpus: CpuSet, others: CpuSet) -> WorkloadSpec:
+    """A program with its placeholders filled in; those that only its process knows stay as they are."""
+    later = {name: f"{{{name}}}" for name in program.placeholders}
+    values = {**later, **_placeholder_values(point, cpus)}
+    options = {
+        **{name: [fill(word, values) for word in program.argv(line)] for name, line in program.lines.items()},
+        "env": _program_variables(program, point, cpus),
+        "cwd": program.cwd,
+        "stdin": program.stdin,
+        "ignore_failure": program.ignore_failure,
+        "warmup": program.warmup,
+        "executions": program.steps,
+        "items": program.items,
+        "throughput": program.throughput,
+        "seconds": program.seconds,
+        **program.options,
+        **({"others": format_list(others), "values": _placeholder_values(point, cpus)} if program.needs_others else {}),
+    }
+    return WorkloadSpec(None, program.workload, options)
+
+
+def _program_variables(program: Program, point: Point, cpus: CpuSet) -> dict[str, str]:
+    """The variables that a program has beyond those of a run: its threads, unless it says otherwise, and its own."""
+    values = _placeholder_values(point, cpus)
+    own = {name: fill_in(value, values) for name, value in program.variables(os.environ).items()}
+    return {**dict.fromkeys(THREAD_VARIABLES, str(values["threads"])), **own}

@@ -1,0 +1,127 @@
+"""A tiny server under a tiny load, and what becomes of the faults of either."""
+
+import socket
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from scaling.features.services.service import Service
+from scaling.machine.cpulist import parse_list
+from scaling.machine.sysfs import read_topology
+from scaling.results.rows import row_from_json, row_to_json
+from tests.scaling.features.services.measured import figures_of, row_of, rows_of
+
+TINY = str(Path(__file__).with_name("tiny.py"))
+ALL = len(read_topology().cores)
+
+
+def service(**keys: object) -> Service:
+    usual = {
+        "name": "tiny",
+        "serve": [sys.executable, TINY, "serve", "{port}"],
+        "load": [sys.executable, TINY, "load", "{port}", "{clients}"],
+        "throughput": r"rate: ([\d.]+)",
+        "latency": {"p99": r"p99: (\S+)"},
+    }
+    return Service(**{**usual, **keys})
+
+
+def with_fault(fault: str, where: str = "serve", **keys: object) -> Service:
+    line = [sys.executable, TINY, where, "{port}", *(["{clients}"] if where == "load" else []), fault]
+    return service(**{where: line, **keys})
+
+
+def left_over() -> list[str]:
+    """The processes of these tests that are still there."""
+    time.sleep(0.1)
+    lines = (" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]))
+    return [line for line in lines if TINY in line or line == "sleep 60.0625"]
+
+
+def test_one_server_serves_all_turns_of_its_launch_and_the_load_is_in_the_row(tmp_path):
+    count = ["sh", "-c", f'echo started >> {tmp_path / "log"}; exec "$@"', "sh"]
+    row = row_of(service(serve=[*count, sys.executable, TINY, "serve", "{port}"]), clients=3, rounds=2)
+    assert row.outcome.status == "ok", row.outcome.reason
+    assert (tmp_path / "log").read_text().split() == ["started"]
+    assert row.run.point.clients == 3
+    assert len(row.outcome.step_seconds) >= 2
+    figures = figures_of(row)
+    assert {len(values) for values in figures.values()} == {len(row.outcome.step_seconds)}
+    assert 0 < figures["p99"][0] < 1
+    assert figures["generator_cpus"][0] > 0
+    assert row_from_json(row_to_json(row)).outcome.figures == row.outcome.figures
+    assert not left_over()
+
+
+def test_the_generator_has_the_cores_that_the_server_leaves(tmp_path):
+    log = tmp_path / "log"
+    line = ["sh", "-c", f'grep Cpus_allowed_list /proc/self/status >> {log}; exec "$@"', "sh"]
+    rows = rows_of(service(load=[*line, sys.executable, TINY, "load", "{port}", "{clients}"]), [1], cores=ALL)
+    shared = {row.run.point.cores: figures_of(row)["shared_cpus"][0] for row in rows}
+    assert shared[ALL] == len(rows[-1].run.flat_cpus)
+    if ALL > 1:
+        assert shared[1] == 0
+        masks = [parse_list(line.split()[1]) for line in log.read_text().splitlines()]
+        assert not min(masks, key=len) & set(rows[0].run.flat_cpus)
+
+
+def test_a_file_a_variable_and_a_folder_are_filled_in(tmp_path):
+    template = tmp_path / "conf"
+    template.write_text("listen {port} with {threads} threads { block } {other}")
+    check = 'test "$WORKERS" = 1 && grep -q "with 1 threads { block } {{other}}" $0 && test -d "$1"'
+    serve = [
+        "sh",
+        "-c",
+        f'set -e; {check}; exec "$2" "$3" serve $4',
+        "{conf}",
+        "{folder}",
+        sys.executable,
+        TINY,
+        "{port}",
+    ]
+    made = service(serve=serve, files={"conf": str(template)}, env={"WORKERS": "{threads}"}, ready="with 1 workers")
+    row = row_of(made)
+    assert row.outcome.status == "ok", row.outcome.stderr_tail
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (with_fault("refuses"), "status 1 before"),
+        (with_fault("sleeps", ready_seconds=0.3), "does not answer"),
+        (with_fault("", ready="never", ready_seconds=0.3), "'never' is not in"),
+        (with_fault("dies"), "status 3 under"),
+        (with_fault("leaks"), "(sleep) behind"),
+        (with_fault("keeps-port"), "behind"),
+        (with_fault("silent", "load"), "nowhere in its output"),
+        (service(latency={"p99": "(rate)"}), "no time such as 1.2ms"),
+    ],
+    ids=["refuses", "sleeps", "not ready", "dies", "leaks", "keeps port", "silent", "no time"],
+)
+def test_a_fault_is_a_failed_row_with_a_reason_and_leaves_nothing(made, reason):
+    row = row_of(made)
+    assert row.outcome.status == "failed"
+    assert reason in (row.outcome.reason or "")
+    assert not left_over()
+
+
+def test_after_a_fault_the_next_point_runs():
+    fails = '[ "$1" = 1 ] && exit 7; exec "$2" "$3" load $4 $1'
+    made = service(load=["sh", "-c", fails, "sh", "{clients}", sys.executable, TINY, "{port}"])
+    rows = rows_of(made, [1, 2])
+    assert {row.run.point.clients: row.outcome.status for row in rows} == {1: "failed", 2: "ok"}
+
+
+def test_a_server_that_hears_no_signal_is_ended_by_force():
+    row = row_of(with_fault("deaf", stop_seconds=0.2))
+    assert row.outcome.status == "ok", row.outcome.reason
+    assert not left_over()
+
+
+def test_a_port_that_answers_before_its_server_is_somebody_elses():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        row = row_of(service(port=other.getsockname()[1]))
+    assert "answers before the server" in row.outcome.reason or ""

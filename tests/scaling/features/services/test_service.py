@@ -1,0 +1,85 @@
+import pytest
+
+from scaling.errors import StudyError
+from scaling.features.services.service import Service
+from scaling.machine.sysfs import read_topology
+from scaling.study.planning import plan, turns_of
+from scaling.study.spec import Study, study_from_toml, study_to_toml
+
+TOML = r"""
+clients = [1, 8]
+[[services]]
+name = "echo"
+serve = "server --port {port} --threads {threads} --conf {conf}"
+load = "generator -c {clients} {port}"
+throughput = '([\d.]+)/s'
+latency = { p99 = 'p99 (\S+)' }
+files = { conf = "server.conf" }
+"""
+
+
+def service(**keys: object) -> Service:
+    usual = {"name": "echo", "serve": "server {port}", "load": "generator {port}", "throughput": "(.*)"}
+    return Service(**{**usual, **keys})
+
+
+def test_a_service_is_a_table_of_a_study_and_reads_back_to_the_same():
+    study = study_from_toml(TOML, "x.toml")
+    (made,) = study.programs
+    assert isinstance(made, Service)
+    assert (made.command, made.latency, made.warmup) == ("generator -c {clients} {port}", (("p99", r"p99 (\S+)"),), 1)
+    written = study_to_toml(study, "comment")
+    assert "load = " in written
+    assert study_from_toml(written, "x.toml") == study
+
+
+def test_clients_are_an_axis_of_services_alone():
+    study = study_from_toml(TOML.replace("[[s", '[[programs]]\nname = "p"\ncommand = "true"\n[[s'), "x.toml")
+    points = {run.point for run in plan(study, read_topology()).runs}
+    assert {(point.workload, point.clients) for point in points} == {("p", None), ("echo", 1), ("echo", 8)}
+
+
+def test_a_rate_is_an_axis_where_the_load_keeps_one():
+    study = Study(programs=[service(load="generator {rate}")], rate=[100.0, 2e6], cores=[1])
+    assert [run.point.rate for run in plan(study, read_topology()).runs][:2] in ([100.0, 2e6], [2e6, 100.0])
+
+
+def test_a_service_takes_its_loads_in_rounds_and_a_program_does_not():
+    study = Study(programs=[service()], rounds=3)
+    assert turns_of(study, study.programs[0]).rounds == 3
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"serve": "server", "load": "generator"}, "names no port"),
+        ({"latency": {"p99": "none"}}, "has 0 groups"),
+        ({"latency": {"slow": "(.*)"}}, "p99.9, mean or max"),
+        ({"seconds": "(.*)"}, "give throughput or seconds"),
+        ({"items": 3}, "measured by its throughput"),
+        ({"load": "generator {planet}"}, "unknown placeholder {planet}"),
+        ({"load": 7}, "key 'load' cannot be 7"),
+        ({"lod": "x"}, "did you mean 'load'"),
+    ],
+)
+def test_what_a_service_cannot_be_is_one_sentence(keys, problem):
+    with pytest.raises(StudyError, match=problem.replace("{", r"\{").replace(".", r"\.")):
+        service(**keys)
+
+
+def test_a_missing_load_is_called_as_it_is_written():
+    with pytest.raises(StudyError, match="key 'load' is missing"):
+        Service(name="echo", serve="server {port}", throughput="(.*)")
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"programs": [service(load="generator {clients}")]}, "uses {clients}, and the study has none"),
+        ({"programs": [service()], "clients": [1]}, "no line of a service uses {clients}"),
+        ({"programs": [service()], "replicas": [2]}, "cannot be measured in packs"),
+    ],
+)
+def test_what_a_study_cannot_do_with_a_service_is_one_sentence(keys, problem):
+    with pytest.raises(StudyError, match=problem.replace("{", r"\{")):
+        Study(**keys)

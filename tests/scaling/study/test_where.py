@@ -1,0 +1,49 @@
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.shared.machines import first_run
+from scaling.errors import StudyError
+from scaling.study.where import parse_where
+
+POINT = replace(first_run().point, workload="calibrated serial=0.1", mode="train", cores=8, smt=1, jit=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("", True),
+        ("workload=calibrated", True),
+        ("workload=calibrated serial=0.1", True),
+        ("workload=vgg", False),
+        ("workload=vgg|calibrated", True),
+        ("workload!=vgg", True),
+        ("workload!=vgg|calibrated", False),
+        ("cores<=8", True),
+        ("cores<8", False),
+        ("cores=4|8", True),
+        ("cores>=2,cores<16,smt=1", True),
+        ("cores!=8", False),
+        ("intra=auto", True),
+        ("intra<=4", False),
+        ("quota=none", True),
+        ("jit=false", True),
+        (" mode = train , smt = 1 ", True),
+    ],
+)
+def test_points_are_chosen_by_their_settings(text, holds):
+    assert all(condition.holds(POINT) for condition in parse_where(text)) == holds
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("core=1", "no setting 'core'; did you mean 'cores'\\?; there are workload, mode, "),
+        ("cores", "write such as workload=vgg"),
+        ("cores=", "that is no condition"),
+        ("=1", "that is no condition"),
+    ],
+)
+def test_a_condition_that_is_none_is_refused(text, sentence):
+    with pytest.raises(StudyError, match=sentence):
+        parse_where(text)
