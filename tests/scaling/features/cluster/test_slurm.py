@@ -310,7 +310,8 @@ JOBS = {"exclusive": ["--exclusive"], "narrow": ["-n1", "-c1"]}
 
 def _submitted(sweep: Sweep, name: str, options: list[str]) -> "subprocess.Popen[bytes]":
     """A job that looks at its machine, and tries a study of one and two cores."""
-    line = f"{SCALING} machine topology --json > {name}.json; {SCALING} sweep study.toml --no-report -o {name} 2> {name}.stderr"
+    look = f"{SCALING} machine topology --json > {name}.json"
+    line = f"{look}; {SCALING} sweep study.toml --no-report -o {name} 2> {name}.stderr"
     arguments = ["sbatch", "--wait", "--output=/dev/null", *options, f"--wrap={line}"]
     return subprocess.Popen(arguments, env=sweep.environment, cwd=sweep.folder, stdout=subprocess.DEVNULL)
 
