@@ -20,8 +20,7 @@ from scaling.analysis.rules import RULES, Rule, Verdict
 from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
 from scaling.cli.main import COMMANDS, app
-from scaling.features.cluster.cluster import Cluster, NodeType
-from scaling.features.services.service import Service
+from scaling.features import features, resolve
 from scaling.reporting.plots.registry import all_kinds
 from scaling.reporting.quantities import quantities
 from scaling.reporting.schemas import json_schema, outputs
@@ -112,7 +111,7 @@ def _help(text: str) -> list[str]:
 
 
 def study() -> list[str]:
-    """The keys of a study, of a program in it, and of a cluster file."""
+    """The keys of a study, of a program in it, and of what features add."""
     text = MEANINGS["text"]
     return [
         *_head("Study keys"),
@@ -125,24 +124,19 @@ def study() -> list[str]:
         *text["programs"].strip().splitlines(),
         "",
         *_key_table(Program, "programs"),
-        "",
-        "## Keys of `[[services]]`",
-        "",
-        *text["services"].strip().splitlines(),
-        "",
-        *_key_table(Service, "services", keys_of(Program)),
-        "",
-        "## Keys of a cluster file",
-        "",
-        *text["cluster"].strip().splitlines(),
-        "",
-        *_key_table(Cluster, "cluster"),
-        "",
-        *_key_table(NodeType, "node_types"),
+        *_feature_tables(),
     ]
 
 
-def _key_table(owner: type, section: str, known: Mapping[str, Key] | None = None) -> list[str]:
+def _feature_tables() -> Iterator[str]:
+    programs = keys_of(Program)
+    for feature in features():
+        for section, owner in {**feature.programs, **feature.keys}.items():
+            yield from ("", *MEANINGS["text"][section].strip().splitlines(), "")
+            yield from _key_table(resolve(owner), section, programs if section in feature.programs else None)
+
+
+def _key_table(owner: Any, section: str, known: Mapping[str, Key] | None = None) -> list[str]:
     """The keys of a type, without those that mean the same in another table."""
     defaults = {one.name: one.default for one in fields(owner)}
     keys = {name: key for name, key in keys_of(owner).items() if known is None or known.get(name) != key}

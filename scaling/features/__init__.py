@@ -120,8 +120,8 @@ class Feature:
     answers a question of `capacity` that is none of sizes; `schemas` the keys and types of what its commands print with
     --json, by command, and of what core commands print besides, by command and a word that tells outputs apart;
     `library` the names that `scaling` has of it; `files` read what it has in a results folder, by the name of the file;
-    `programs` are types of programs, by their table in a study; `doubts` gives what speaks against a run by the figures
-    that its workload reports; `engines` make the runs of a study elsewhere, by the word that names them
+    `programs` are types of programs, by their table in a study; `keys` the types of other tables that users write;
+    `doubts` gives what speaks against a run by the figures that its workload reports; `engines` make the runs of a study elsewhere, by the word that names them
     (`sweep --cluster`).
     """
 
@@ -134,6 +134,7 @@ class Feature:
     sections: tuple[str, ...] = ()
     objectives: Mapping[str, str] = field(default_factory=dict)
     programs: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
     schemas: Mapping[str, str] = field(default_factory=dict)
     library: Mapping[str, str] = field(default_factory=dict)

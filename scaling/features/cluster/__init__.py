@@ -34,6 +34,7 @@ FEATURE = Feature(
         draw=f"{_HERE}.reporting:draw",
         write_reports=f"{_HERE}.reporting:write_reports",
     ),
+    keys={"cluster": f"{_HERE}.cluster:Cluster", "node_types": f"{_HERE}.cluster:NodeType"},
     engines={"cluster": f"{_HERE}.driver:run_on_cluster"},
     schemas={
         "show": f"{_HERE}.schemas:node_type_points",
