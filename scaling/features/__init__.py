@@ -121,8 +121,8 @@ class Feature:
     --json, by command, and of what core commands print besides, by command and a word that tells outputs apart;
     `library` the names that `scaling` has of it; `files` read what it has in a results folder, by the name of the file;
     `programs` are types of programs, by their table in a study; `keys` the types of other tables that users write;
-    `doubts` gives what speaks against a run by the figures that its workload reports; `engines` make the runs of a study elsewhere, by the word that names them
-    (`sweep --cluster`).
+    `doubts` gives what speaks against a run by the figures that its workload reports; `engines` make the runs of a
+    study elsewhere, by the word that names them (`sweep --cluster`).
     """
 
     commands: tuple[Command, ...] = ()
