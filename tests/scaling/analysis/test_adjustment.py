@@ -52,3 +52,9 @@ def test_a_launch_too_far_from_quiet_is_not_moved():
     by = slope([turns(1.0, 0.1, 1.0, 2.0, 3.0), turns(2.0, 0.5, 1.5, 2.5, 0.2)])
     assert by is not None
     assert adjust(turns(1.0, 6.0, 6.0), by) is None
+
+
+def test_a_slope_needs_four_turns_beyond_one_of_each_launch_and_the_slope_itself():
+    launch, other = turns(1.0, 0.1, 1.0, 2.0, 3.0), turns(2.0, 0.5, 1.5, 2.5, 0.2)
+    assert slope([launch, other[:3]]) is not None
+    assert slope([launch, other[:2]]) is None

@@ -211,3 +211,13 @@ def test_too_few_launches_leave_a_gate_without_an_answer():
     comparison = compare(summaries(chance, POINTS[:1], count=3), summaries(chance, POINTS[:1], 9.0, 3), margin=0.05)
     assert comparison.gate is Gate.NO_ANSWER
     assert compare(summaries(chance, POINTS[:1]), summaries(chance, POINTS[:1])).gate is None
+
+
+def test_adjusted_launches_are_not_comparable_however_far_apart_they_are():
+    chance = random.Random(18)
+    one, other = (summaries(chance, POINTS[:1], change, count=8) for change in (1.0, 1.5))
+    adjusted = [replace(summary, doubts=(Doubt(rules.ADJUSTED, 0.1),)) for summary in other]
+    assert adjusted[0].valid
+    for sides in ((one, adjusted), (adjusted, one)):
+        (difference,) = compare(*sides).differences
+        assert (difference.verdict, difference.tested) == (Change.NOT_COMPARABLE, False)

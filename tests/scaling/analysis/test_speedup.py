@@ -243,3 +243,12 @@ def test_a_program_whose_items_grow_with_the_cores_may_take_as_long_as_on_one():
         for number in range(1, 6)
     ]
     assert speedups(summarize(made))[1].speedup.value == pytest.approx(2.0)
+
+
+def test_a_pack_speeds_up_by_all_of_its_replicas_and_beside_another_workload_by_one():
+    one, two = points("cores = [2]")
+    pack = replace(two, replicas=3)
+    _, of_all = ratios(launches(one, 1.0), launches(pack, 0.6))
+    _, of_one = ratios(launches(one, 1.0), launches(replace(pack, beside="other"), 0.6))
+    assert (of_all.speedup.value, of_all.efficiency.value) == (pytest.approx(5.0), pytest.approx(5.0 / 6.0))
+    assert of_one.speedup.value == pytest.approx(1 / 0.6)

@@ -55,3 +55,8 @@ def test_figures_are_what_each_is_by_itself(count):
     quantiles = [times.quantile(level) for level in TELLING]
     assert times.figures == (times.mean, times.deviation, times.variation, *quantiles)
     assert len(times.figures) == len(STEP_FIGURES)
+
+
+@pytest.mark.parametrize("percent", [*range(50, 100)])
+def test_rounding_of_a_level_adds_no_step_to_those_that_its_quantile_needs(percent):
+    assert steps_needed(percent / 100) == -(-percent // (100 - percent))

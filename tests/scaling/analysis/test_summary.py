@@ -237,3 +237,20 @@ def test_launches_may_be_off_by_what_was_taken_and_by_what_an_adjustment_leaves_
     made = [replace(launch, turns=(taken,), adjusted=Adjusted(1.0, 0.2, 0.1)) for launch in launches(1.0, 1.01)]
     reach = reach_of(made)
     assert (reach.down, reach.up) == pytest.approx((1 - 0.95 * exp(-0.1), 1 - exp(-0.1)))
+
+
+def test_a_point_was_watched_from_the_start_of_its_first_launch_to_the_end_of_its_last():
+    times = ((160.0, 20.0), (None, 500.0), (100.0, 50.0))
+    timed = [
+        replace(launch, started=started, wall_seconds=wall)
+        for launch, (started, wall) in zip(launches(1.0, 1.01, 0.99), times, strict=True)
+    ]
+    assert summarize(timed)[0].watched_seconds == 80.0
+    assert summarize(launches(1.0))[0].watched_seconds is None
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_point_drifts_whether_it_becomes_slower_or_faster(sign):
+    moving = [exp(sign * (0.02 * number + 0.0001 * (number % 2))) for number in range(6)]
+    (summary,) = summarize(launches(*moving))
+    assert summary.drift == pytest.approx(exp(sign * 0.1) - 1, rel=0.01)

@@ -143,3 +143,10 @@ def test_what_was_lost_is_the_mean_over_quiet_turns():
 def test_steps_that_no_clock_has_measured_overflow_nothing(endless):
     turn = only_turn(Turn(1, 3, 0, 1.0), (0.1, endless, endless))
     assert turn.seconds == pytest.approx(2 / 3 * endless)
+
+
+def test_load_elsewhere_is_cpu_time_per_second_of_the_turn_beyond_the_slack_of_the_clock():
+    turn = Turn(1, 4, 0, 2.0, elsewhere_seconds=0.54)
+    assert only_turn(turn, cpus=16).elsewhere == pytest.approx(0.25)
+    assert only_turn(replace(turn, elsewhere_seconds=0.03), cpus=16).elsewhere == 0.0
+    assert only_turn(replace(turn, elsewhere_seconds=None), cpus=16).elsewhere is None

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.shared.machines import AmdahlMachine, machine, row, study
+from benchmarks.shared.packs import PackedMachine, pack_study
 from scaling.analysis.series import selected_series
 from scaling.analysis.summary import select_points, summarize
 from scaling.analysis.truth import StatedTruth
@@ -133,6 +135,16 @@ def test_pyperf_gets_a_benchmark_per_point_and_a_process_per_launch(tmp_path):
     assert suite.get_benchmark_names() == [f"calibrated train compact smt1[cores={cores}]" for cores in (1, 2)]
     assert sum(len(one.get_runs()) for one in suite.get_benchmarks()) == launches == len(SWEPT) - 1
     assert suite.get_benchmarks()[1].mean() == pytest.approx(0.55, rel=0.02)
+
+
+def test_pyperf_tells_packs_and_quotas_from_lone_runs_by_their_names(tmp_path):
+    limited = [AmdahlMachine().execute(plan(study("cores = [1]\nquota = [0.5]"), machine(2)).runs)]
+    rows = [*PackedMachine().rows(pack_study("launches = 3", cores=2)), *chain.from_iterable(limited)]
+    write_export(rows, "pyperf", tmp_path / "suite.json")
+    names = [one["metadata"]["name"] for one in json.loads((tmp_path / "suite.json").read_text())["benchmarks"]]
+    assert len(set(names)) == len(names)
+    assert "calibrated train compact smt1 replicas=2[cores=1]" in names
+    assert "calibrated train compact smt1 quota=0.5[cores=1]" in names
 
 
 def test_what_pyperf_gets_is_read_as_the_series_it_came_from(tmp_path):

@@ -9,6 +9,7 @@ from scaling.errors import StoreError
 from scaling.results.files import (
     make_folder,
     open_own,
+    open_regular,
     read_regular_text,
     refuse_own_file,
     replace_file,
@@ -168,3 +169,11 @@ def test_a_file_of_the_results_is_never_reached_through_a_link(tmp_path):
     (tmp_path / "rows.jsonl").symlink_to("precious")
     with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
         open_own(tmp_path / "rows.jsonl", os.O_RDWR)
+
+
+@pytest.mark.parametrize("open_one", [open_regular, lambda path: open_own(path, os.O_RDONLY)])
+def test_a_pipe_that_is_refused_does_not_stay_open(tmp_path, open_one):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(OSError, match="not a file"):
+        open_one(tmp_path / "fifo")
+    assert tmp_path / "fifo" not in [fd.resolve() for fd in Path("/proc/self/fd").iterdir()]

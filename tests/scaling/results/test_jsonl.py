@@ -164,3 +164,23 @@ def test_where_a_line_cannot_be_written_again_nothing_is_moved(tmp_path):
     lines.close()
     assert not (tmp_path / NUMBERS.retried).exists()
     assert (tmp_path / NUMBERS.file).read_text() == "1\n2\n3\n"
+
+
+def test_the_name_of_a_new_file_is_on_the_disk_before_a_line_is_appended(tmp_path, synced):
+    Lines(tmp_path, NUMBERS).close()
+    assert (tmp_path.name, "") in synced
+
+
+def test_a_torn_line_is_kept_elsewhere_before_it_is_cut_off(tmp_path, monkeypatch):
+    path, seen = tmp_path / NUMBERS.file, []
+    path.write_text("1\n{")
+    append_to = Lines._append_to
+
+    def look(lines, name, text):
+        append_to(lines, name, text)
+        seen.append((path.read_text(), (tmp_path / name).read_text()))
+
+    monkeypatch.setattr(Lines, "_append_to", look)
+    Lines(tmp_path, NUMBERS).close()
+    assert seen == [("1\n{", "{\n")]
+    assert path.read_text() == "1\n"

@@ -28,6 +28,11 @@ def test_a_quota_is_kept(tmp_path):
     assert written(tmp_path, machine(8), quota_cpus=2.5).counts == (1, 2)
 
 
+def test_a_quota_of_whole_cores_offers_all_of_them_and_one_of_less_than_one_core_offers_one(tmp_path):
+    assert written(tmp_path, machine(8), quota_cpus=2.0).counts == (1, 2)
+    assert written(tmp_path, machine(8), quota_cpus=0.5).counts == (1,)
+
+
 def test_a_folder_that_does_not_say_offers_nothing(tmp_path):
     assert read_machine_file(tmp_path) is None
     (tmp_path / "machine.json").write_text('{"host": "pretend"}')

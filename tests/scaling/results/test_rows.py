@@ -315,6 +315,13 @@ def test_short_turns_are_a_doubt_however_long_the_run():
     assert [doubt.rule.code for doubt in launch.doubts] == ["too-short-to-see"]
 
 
+def test_turns_are_too_short_whatever_the_length_of_the_warm_up():
+    turns = (Turn(0, 5, 0, 10.0, steal_seconds=0.0), Turn(1, 5, 0, 0.05, steal_seconds=0.0))
+    made = row(step_seconds=(0.01,) * 10, turns=turns, sections=Sections(run=0.05))
+    launch = launch_of(replace(made, witness=Witness(steal_seconds=0.0)))
+    assert "too-short-to-see" in [doubt.rule.code for doubt in launch.doubts]
+
+
 def test_load_elsewhere_is_a_doubt_only_where_no_turn_was_without_it():
     def launch(*elsewhere: float) -> list[str]:
         turns = tuple(Turn(index, 5, 0, 1.0, elsewhere_seconds=seconds) for index, seconds in enumerate(elsewhere, 1))

@@ -9,6 +9,7 @@ from benchmarks.shared.machines import HOST, machine, row, study
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.results.jsonl import Redo
+from scaling.results.power import MeterTrace, PowerTrace
 from scaling.results.rows import ProgramFile, row_from_json, row_to_json
 from scaling.results.store import FINDINGS, Store, made_before, period, read_folder, read_rows
 from scaling.study.planning import plan
@@ -235,3 +236,13 @@ def test_a_secret_of_a_study_leaves_its_folder_only_where_all_is_asked_for(store
     store.append(ROWS[0])
     store.write_study('workloads = ["command: ./prog --token=hunter2"]')
     assert read_folder(store.folder, full).study_toml == f'workloads = ["command: ./prog --token={shown}"]'
+
+
+def test_a_store_that_is_closed_lets_another_write_power_too(store):
+    meter = MeterTrace("package-0", "package", (0.0, 1.0), (10.0, 11.0))
+    traces = [PowerTrace(one.run, one.started_at, (meter,)) for one in ROWS[:2]]
+    for trace in traces:
+        store.append_power(trace)
+        reopened(store)
+    store.append(ROWS[0])
+    assert list(read_folder(store.folder).power) == traces

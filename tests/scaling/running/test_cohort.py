@@ -11,13 +11,15 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks.shared.machines import study
-from scaling.analysis.turns import WARMUP_ROUND, counted_steps
+from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan, counted_steps
+from scaling.analysis.witness import Witness
 from scaling.machine.sysfs import read_machine, read_topology
-from scaling.results.rows import Row
+from scaling.results.rows import Outcome, Row, Sections
 from scaling.running import cohort, local, messages, processes, servers
 from scaling.running.cohort import ProcessSizes
+from scaling.running.launcher import LaunchResult
 from scaling.running.local import LocalEngine
-from scaling.study.planning import Cohort, plan
+from scaling.study.planning import Caps, Cohort, plan
 from tests.conftest import need
 
 FAULTY = Path(__file__).with_name("faulty.py")
@@ -256,3 +258,21 @@ def test_an_interrupt_leaves_nobody(monkeypatch):
     monkeypatch.setattr(LocalEngine, "_leave", interrupt)
     with pytest.raises(KeyboardInterrupt):
         rows_of(f"{FAULTY}:brief")
+
+
+def test_a_witness_that_one_turn_lacks_is_not_known_of_all_turns_together():
+    turns = (
+        Turn(WARMUP_ROUND, 1, 0, 9.0),
+        Turn(1, 1, 0, 1.0, cpu_seconds=0.5, steal_seconds=0.1),
+        Turn(1, 1, 0, 4.0, cpu_seconds=4.0, steal_seconds=4.0),
+        Turn(2, 1, 0, 2.0, cpu_seconds=1.5),
+    )
+    spans = tuple(TurnSpan(float(at), float(at), at + 1.0) for at in range(4))
+    outcome = Outcome("ok", step_seconds=(9.0, 1.0, 4.0, 2.0), turns=turns, sections=Sections(wall=20.0))
+    whole = LaunchResult(outcome, Witness(cpu_seconds=6.0, steal_seconds=4.1, threads=3), {}, spans=spans)
+    spec = cohort.MemberSpec(None, None, caps=(Caps(), Caps()))
+    first, second = cohort._by_caps(cohort._Member(spec, turn_caps=[0, 0, 1, 0]), whole)
+    assert (first.witness.cpu_seconds, first.witness.steal_seconds, first.witness.threads) == (2.0, None, 3)
+    assert (second.witness.cpu_seconds, second.witness.steal_seconds) == (4.0, 4.0)
+    assert [one.outcome.step_seconds for one in (first, second)] == [(9.0, 1.0, 2.0), (9.0, 4.0)]
+    assert [(one.outcome.sections.run, one.outcome.sections.wall) for one in (first, second)] == [(3, 10), (4, 10)]

@@ -13,7 +13,7 @@ import pytest
 from scaling.analysis.truth import StatedTruth
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import launch_of, row_from_json, row_to_json
-from scaling.running import memory, processes
+from scaling.running import launcher, memory, processes
 from scaling.running.witness import memory_policy
 from tests import runs
 from tests.conftest import need
@@ -191,6 +191,18 @@ def test_of_a_flood_before_a_failure_the_tail_is_kept(row_of):
     assert outcome.reason == "exited with status 4 without an answer"
     assert outcome.stdout_tail == "x" * 4096
     assert outcome.stderr_tail == "the last words\n"
+
+
+def test_the_end_of_an_output_that_comes_piece_by_piece_is_kept():
+    reader, writer = os.pipe()
+    output = launcher._Output()
+    for piece in (b"first words", b"x" * launcher.TAIL_BYTES, b"last words"):
+        os.write(writer, piece)
+        assert launcher._read_piece(output, "stderr", reader)
+    os.close(writer)
+    assert not launcher._read_piece(output, "stderr", reader)
+    os.close(reader)
+    assert (len(output.stderr), output.stderr[-11:]) == (launcher.TAIL_BYTES, b"xlast words")
 
 
 def test_a_daemon_does_not_outlive_its_run(row_of, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.shared.machines import study
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import row_to_json
+from scaling.running import processes
 from scaling.running.local import LocalEngine
 from scaling.study.planning import Run, plan
 from tests.runs import row_of
@@ -69,3 +70,14 @@ def test_a_program_gets_the_secret_that_its_row_leaves_out(tmp_path):
     assert shown.read_text() == "--token=hunter2"
     assert "hunter2" not in row_to_json(row)
     assert "--token=***" in row.run.point.workload
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_orphans_are_adopted_while_an_engine_is_open_and_as_before_afterwards(adopted):
+    topology, before = read_topology(), processes.adopt_orphans(adopted)
+    try:
+        with LocalEngine(study(), topology, read_machine(topology)):
+            assert processes.adopt_orphans()
+        assert processes.adopt_orphans(adopted) is adopted
+    finally:
+        processes.adopt_orphans(before)

@@ -3,6 +3,7 @@ import pytest
 from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
+from scaling.errors import StoreError
 from scaling.results.rows import launch_of
 from scaling.results.store import Store, read_rows
 from scaling.running.loop import measure
@@ -48,3 +49,15 @@ def test_a_request_to_stop_is_looked_for_after_every_row(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         measure(schedule, AmdahlMachine(), Store(tmp_path), lambda row: None, check_stop)
     assert len(list(read_rows(tmp_path))) == 3
+
+
+def test_a_run_whose_row_could_not_be_stored_is_still_to_be_made():
+    schedule, seen = Schedule(study(), plan(study(), machine(4)).runs), []
+
+    class FullDisk:
+        def append(self, item):
+            raise StoreError("no space left")
+
+    with pytest.raises(StoreError):
+        measure(schedule, AmdahlMachine(), FullDisk(), seen.append)
+    assert (schedule.completed, len(schedule.pending), seen) == (0, schedule.total, [])

@@ -1,6 +1,7 @@
 """Messages between processes: they come back as they were sent; what is no such message is refused with a reason."""
 
 import json
+import os
 
 import pytest
 
@@ -106,3 +107,13 @@ def test_what_is_not_the_expected_message_is_refused_with_a_reason(text, reason)
 def test_a_value_that_json_does_not_have_is_an_error_of_the_sender(value):
     with pytest.raises((ValueError, TypeError)):
         encode(messages.RunFailure(value))
+
+
+def test_a_message_is_sent_whole_however_little_of_it_a_pipe_takes_at_once(monkeypatch):
+    reader, writer = os.pipe()
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, text: write(fd, text[:7]))
+    messages.send(writer, RUN)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as sent:
+        assert sent.read() == f"{encode(RUN)}\n".encode()

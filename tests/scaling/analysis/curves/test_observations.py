@@ -95,3 +95,10 @@ def test_some_counts_can_be_kept():
     assert kept.cores.tolist() == [1.0, 2.0, 4.0, 8.0]
     assert {len(kept.logs), len(kept.variances), len(kept.shifts), len(kept.launch_variances), len(kept.stretch)} == {4}
     assert kept.freedom == counts.freedom
+
+
+def test_blocks_that_share_nothing_have_no_variance_beyond_the_noise_of_their_launches():
+    chance = np.random.default_rng(4)
+    found = np.array([measured(blocked_series(TRUTH, 0.0, chance)).block_variance for _ in range(100)])
+    assert (found >= 0.0).all()
+    assert np.median(found) < 1e-5

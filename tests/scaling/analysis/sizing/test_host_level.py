@@ -78,3 +78,12 @@ def test_launches_that_all_met_the_host_at_its_best_are_no_better_than_those_bes
 def test_a_statistic_that_too_few_launches_have_is_not_known():
     assert statistic_level([steps_on(1.0, 1.0, 1.1)], lambda steps: steps.mean) is None
     assert statistic_level([steps_on(1.0, 1.0, 1.1, 1.2)], lambda steps: steps.quantile(0.99)) is None
+
+
+def test_a_busy_count_makes_the_counts_next_to_it_worse_on_either_side_and_no_others():
+    best, varied = [1.0] * 5, (1.0, 1.25, 1.0, 1.25, 1.0)
+    for busy in (2.0, 8.0):
+        host = [steps_on(cpus, *(varied if cpus == busy else best)) for cpus in (2.0, 4.0, 8.0)]
+        level = statistic_level(host, lambda steps: steps.mean)
+        assert level.at(4.0).mean > 0.01
+        assert level.at(10.0 - busy).mean == pytest.approx(0.0, abs=1e-9)

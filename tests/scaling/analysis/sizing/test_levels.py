@@ -8,9 +8,9 @@ import pytest
 from benchmarks.shared.machines import SMT_YIELDS, SmtMachine, machine, smt_study
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.curves.fit import by_settings, fit, fit_all
-from scaling.analysis.series import selected_series
-from scaling.analysis.sizing.levels import level_curves, neighbours, offered_sizes
-from scaling.analysis.sizing.question import Goal, Question
+from scaling.analysis.series import LeftOut, selected_series
+from scaling.analysis.sizing.levels import Size, level_curves, neighbours, offered_sizes
+from scaling.analysis.sizing.question import Basis, Goal, Grounds, Question
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.summary import select_points, summarize
 from scaling.results.rows import launch_of
@@ -82,3 +82,12 @@ def test_a_level_is_offered_as_far_as_its_own_cores_reach(fits):
     joint = replace(fits["memnet"], levels=(fit(few), *fits["memnet"].levels[1:]))
     most = {curve.threads: max(curve.sizes(None)) for curve in level_curves(joint)}
     assert most[1] == 2 * few.cores[-1] < most[2]
+
+
+def test_a_size_between_those_measured_says_whether_its_own_point_was_left_out(fits):
+    (one, *_) = fits["alexnet"].levels
+    some = tuple(observation for observation in one.series.observations if observation.cores != 8)
+    (curve,) = level_curves(fit(replace(one.series, observations=some, left_out=(LeftOut(8, ("no quiet turn",)),))))
+    assert Size(8, curve).basis() == Basis(Grounds.BETWEEN, (4.0, 12.0), own_left_out=True)
+    assert Size(6, curve).basis() == Basis(Grounds.BETWEEN, (4.0, 12.0))
+    assert Size(4, curve).basis() == Basis(Grounds.MEASURED)

@@ -64,3 +64,9 @@ def test_a_replica_costs_its_cores_and_itself():
     price = Price(core_hour=0.05, replica_hour=0.2)
     assert price.hourly(4) == pytest.approx(0.4)
     assert price.per_million(4, 200.0) == pytest.approx(0.4 / 200 / 3600 * 1e6)
+
+
+def test_whole_nodes_are_offered_where_the_caches_of_two_are_numbered_in_turns():
+    caches = [(0, 1), (2, 3), (4, 5, 6, 7), (8, 9)]
+    nodes = [(0, 1, 4, 5, 6, 7), (2, 3, 8, 9)]
+    assert machine_sizes([[cpu] for cpu in range(10)], caches, nodes, range(10), "odd").counts == (1, 2, 3, 4, 6, 8, 10)

@@ -1,5 +1,8 @@
-from scaling.reporting.page.provenance import boxes, layout_words
+from benchmarks.shared.machines import machine as pretend
+from benchmarks.shared.machines import row, study
+from scaling.reporting.page.provenance import boxes, failures, layout_words
 from scaling.results.machine_file import MachineFile
+from scaling.study.planning import plan
 
 
 def machine(**facts):
@@ -33,3 +36,15 @@ def test_a_machine_that_tells_of_cores_only_is_one_box():
 
 def test_the_picture_is_described_in_words():
     assert layout_words(machine(l3s=((0, 1, 2, 3),))) == "2 sockets, 1 shared cache, 4 cores, 8 CPUs"
+
+
+def test_runs_of_a_point_that_failed_alike_are_one_failure_with_the_output_of_the_last():
+    runs = plan(study("cores = [1]\nlaunches = 5"), pretend(1)).runs
+    endings = [("no memory", "first"), ("no memory", "last\n"), ("no time", None), (None, "unknown"), (None, None)]
+    rows = [
+        row(run, status="failed", reason=reason, stderr_tail=wrote, stdout_tail="printed")
+        for run, (reason, wrote) in zip(runs, endings, strict=False)
+    ]
+    alike, alone, *_ = failures([*rows, *map(row, runs)])
+    assert (alike.launches, alike.status, alike.reason, alike.output) == ("1-2", "failed", "no memory", "last")
+    assert (alone.launches, alone.reason, alone.output) == ("3", "no time", "printed")

@@ -53,6 +53,17 @@ def test_what_is_gained_is_below_zero(tmp_path):
     assert axes.get_ylim()[0] < -5
 
 
+def test_gains_are_stacked_downwards_from_the_axis_and_losses_upwards(tmp_path):
+    ratios = CounterRatios(Estimate(1.25), Estimate(0.8), Estimate(1.1))
+    (axes,) = panels(picture(losing(tmp_path, -0.1, -0.1, counters=ratios), "losses"))
+    bars = [bar[1:] for bar in stacked(axes) if bar[0] == 0]
+    gains = sorted((bar for bar in bars if bar[1] < bar[0]), reverse=True)
+    losses = sorted(bar for bar in bars if bar[1] > bar[0])
+    assert (len(gains), len(losses)) == (3, 1)
+    for side in (gains, losses):
+        assert [start for start, _ in side] == pytest.approx([0.0, *(end for _, end in side[:-1])])
+
+
 def test_counted_computation_is_three_parts(tmp_path):
     ratios = CounterRatios(Estimate(0.95), Estimate(0.9), Estimate(1.0))
     drawing = picture(losing(tmp_path, 0.2, 0.8 * (1 - 0.855), counters=ratios), "losses")
