@@ -1,4 +1,4 @@
-"""Throughput over clients: a panel per service with a curve for every number of cores, and below it the latency."""
+"""Throughput and latency over clients: two panels per service, with a curve for every number of cores."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from scaling.errors import count
 from scaling.features.services.load import LoadCurve, Service, curves, services
 from scaling.features.services.report import worst_latency
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.layout import hollow_key, make_grid, mark_key, number_axis
+from scaling.reporting.plots.layout import draw_mark, hollow_key, make_grid, mark_key, number_axis
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.evaluation import Evaluation
 
@@ -30,8 +30,8 @@ def clients(result: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn("no service was measured with several numbers of clients; `scaling run --serve` makes them")
     caption = (
         "Throughput and latency over clients in a closed loop, with 95 % intervals over launches, for every number of "
-        "cores of the server. Lines are the curves that were fitted. In a closed loop every client waits for its "
-        "answer, so that latencies leave out what a queue of requests would add."
+        "cores of the server. Lines are fitted curves. In a closed loop every client waits for its response, so "
+        "latencies exclude the time in a queue."
     )
     return Drawing(caption, _figure(found))
 
@@ -75,17 +75,7 @@ def _latency(axes: Axes, points: Sequence[Summary], style: int) -> None:
 
 def _marks(axes: Axes, points: Sequence[Summary], values: Sequence[Estimate | None], unit: float, style: int) -> None:
     for one, value in zip(points, values, strict=True):
-        if value is None:
-            continue
-        low, high = (value.value if end is None else end for end in (value.low, value.high))
-        axes.errorbar(
-            [one.point.clients or 1],
-            [unit * value.value],
-            yerr=[[unit * (value.value - low)], [unit * (high - value.value)]],
-            linestyle="none",
-            marker=marker(style),
-            color=colour(style),
-            markerfacecolor=colour(style) if one.valid else "none",
-            elinewidth=1.0,
-            zorder=3,
-        )
+        if value is not None:
+            draw_mark(
+                axes, one.point.clients or 1, value.map(lambda number: unit * number), style, hollow=not one.valid
+            )
