@@ -4,26 +4,19 @@ from scaling.features import Feature, FigureKind, NodeTypes
 
 _HERE = __name__
 
+_FIGURES = {"efficiency": "Parallel efficiency", "speedup": "Speedup", "capacity": "Throughput"}
+
 FEATURE = Feature(
-    figures=(
+    figures=tuple(
         FigureKind(
-            "efficiency",
-            "Parallel efficiency by node type",
-            "parallel efficiency of the node types",
+            name,
+            f"{title} by node type",
+            f"{title.lower()} of the node types",
             "node types",
-            f"{__name__}.figures:efficiency",
-        ),
-        FigureKind(
-            "speedup", "Speedup by node type", "speedup of the node types", "node types", f"{__name__}.figures:speedup"
-        ),
-        FigureKind(
-            "capacity",
-            "Throughput by node type",
-            "throughput of the node types",
-            "node types",
-            f"{__name__}.figures:capacity",
-            takes_target=True,
-        ),
+            f"{__name__}.figures:{name}",
+            takes_target=name == "capacity",
+        )
+        for name, title in _FIGURES.items()
     ),
     node_types=NodeTypes(
         marker="cluster.toml",

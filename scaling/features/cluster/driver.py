@@ -142,7 +142,6 @@ class NodeTypeSweep:
         return True
 
     def _end(self, jobs: Sequence[JobFolder], check: Callable[[], None]) -> None:
-        """Cancel jobs, wait until they have ended, and merge their rows."""
         alive = self.jobs.alive([number for job in jobs if (number := job.number)])
         self.jobs.cancel(sorted(alive))
         deadline = time.monotonic() + SECONDS_TO_LEAVE
@@ -237,7 +236,6 @@ class NodeTypeSweep:
         job.write(Closed())
 
     def _merge(self, job: JobFolder) -> None:
-        """Store the new runs of a job."""
         if self._planned is None and (planned := job.read(Planned)):
             self._planned = planned.runs
             for note in (*planned.notes, f"{len(self.merged)} of {count(planned.runs, 'run')} are done"):
@@ -253,15 +251,16 @@ class NodeTypeSweep:
                 self.monitor.merge(row, f"{self.name}: [{len(self.merged)}/{self._planned or '?'}] {_words(row)}")
 
     def _describe(self, job: JobFolder) -> None:
-        """Copy the study and the doctor's findings of a job."""
         self.store.write_study(read_study_toml(job.path) or "")
         if (job.path / FINDINGS).exists():
             replace_file(self.store.folder / FINDINGS, read_regular_text(job.path / FINDINGS))
 
     def give_up(self, reason: str) -> None:
-        """Stop the node type for now, for this reason."""
+        """Stop the node type for now, and report the reason unless it never began."""
         self.reason = reason
         self.cancel()
+        if self._has_begun:
+            self.note(reason)
 
     @property
     def never_began(self) -> bool:
@@ -331,7 +330,10 @@ def _loop(sweeps: Sequence[NodeTypeSweep], requests: StopRequests, seconds: floa
         for sweep in sweeps:
             requests.check()
             if not sweep.ended:
-                _advance(sweep)
+                try:
+                    sweep.advance()
+                except ScalingError as error:
+                    sweep.give_up(str(error))
         if all(sweep.never_began for sweep in sweeps):
             raise ClusterError(str(sweeps[0].reason))
         if not all(sweep.ended for sweep in sweeps):
@@ -339,15 +341,6 @@ def _loop(sweeps: Sequence[NodeTypeSweep], requests: StopRequests, seconds: floa
     for sweep in sweeps:
         if sweep.never_began:
             sweep.note(str(sweep.reason))
-
-
-def _advance(sweep: NodeTypeSweep) -> None:
-    try:
-        sweep.advance()
-    except ScalingError as error:
-        sweep.give_up(str(error))
-        if not sweep.never_began:
-            sweep.note(str(error))
 
 
 def _words(row: Row) -> str:

@@ -92,7 +92,6 @@ def _groups(node_types: Sequence[NodeTypeEvaluation], quantity: Quantity) -> dic
 
 
 def _restyle(series: Series, name: str, index: int) -> Series:
-    """A series with the name, colour and marker of its node type."""
     laws: list[LawLine] = [replace(law, colour=colour(index)) for law in series.laws]
     return replace(series, label=name, laws=laws, in_legend=True, colour=colour(index), marker=marker(index))
 

@@ -12,7 +12,7 @@ driver was killed before it knew the job's number, the next driver withdraws the
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Literal, TypeVar
@@ -52,11 +52,6 @@ def measured_node_types(folder: Path) -> list[Member]:
     if not measured:
         raise StoreError(f"no rows in {folder} yet; run the sweep that writes there")
     return measured
-
-
-def unmeasured_node_types(folder: Path) -> list[str]:
-    """The names of the node types without rows."""
-    return [one.name for one in read_cluster(folder).node_types if not has_rows(folder / one.name)]
 
 
 def has_rows(folder: Path) -> bool:
@@ -154,11 +149,11 @@ class JobFolder:
 
     def write(self, fact: Fact) -> None:
         """Write a fact atomically."""
-        replace_file(self._file(type(fact)), _json(fact))
+        replace_file(self._file(type(fact)), f"{msgspec.json.encode(fact).decode()}\n")
 
     def claim(self, started: Started) -> bool:
         """Decide that the job runs on a node, or is withdrawn; False if that was already decided."""
-        return create_file(self._file(Started), _json(started))
+        return create_file(self._file(Started), f"{msgspec.json.encode(started).decode()}\n")
 
     def new_rows(self, offset: int) -> tuple[list[Row], int]:
         """The complete rows from an offset on, and the offset of the next."""
@@ -181,10 +176,6 @@ class JobFolder:
 
     def _file(self, kind: type[object]) -> Path:
         return self.path / f"{kind.__name__.lower()}.json"
-
-
-def _json(fact: Fact) -> str:
-    return msgspec.json.encode(asdict(fact)).decode() + "\n"
 
 
 def create_file(path: Path, text: str) -> bool:

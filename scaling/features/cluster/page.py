@@ -2,15 +2,15 @@
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from scaling.analysis.series import SeriesKey
 from scaling.analysis.sizing.question import Allocation, Answer
 from scaling.api.figures import REPORT, Drawn, OnFile, page_text, write_figures, write_page
 from scaling.api.sources import Sources
-from scaling.features.cluster.folder import unmeasured_node_types
+from scaling.features.cluster.folder import has_rows, read_cluster
 from scaling.features.cluster.node_types import NodeTypeEvaluation, SameWork, same_work, series_labels, side_by_side
 from scaling.features.cluster.reporting import BETWEEN, SIDE_BY_SIDE, between_table, side_by_side_sentences
 from scaling.reporting.capacity import basis_words, limits_facts, size_words, sizing_reasons_sentence
@@ -69,14 +69,13 @@ def write_reports(
         node_types,
         {name: quote(place.relative_to(path.parent).as_posix()) for name, place in pages.items()},
         write_figures(drawings, figures, on_file=on_file) if figures else drawings,
-        unmeasured=unmeasured_node_types(results.path),
+        unmeasured=[one.name for one in read_cluster(results.path).node_types if not has_rows(results.path / one.name)],
         target=target,
     )
     return [*pages.values(), write_page(path, [text])]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTypeLine:
+class NodeTypeLine(NamedTuple):
     """A program on one node type: the answer, and the throughput and cost of its size."""
 
     node_type: str
@@ -85,8 +84,7 @@ class NodeTypeLine:
     cost: Words
 
 
-@dataclass(frozen=True, slots=True)
-class SameWorkLine:
+class SameWorkLine(NamedTuple):
     """The cells of a node type for the same work; `marks` name what it is best in."""
 
     node_type: str
@@ -125,7 +123,10 @@ def node_types_page(
         folder=name,
         meta=[count(len(node_types), "node type"), count(len(machines), "machine"), period(rows)],
         pages=pages,
-        notes=_notes(node_types, unmeasured),
+        notes=[
+            *(f"{one.name}: {note}" for one in node_types for note in evaluation_notes(one.evaluation)),
+            *(f"{name}: nothing has been measured yet" for name in unmeasured),
+        ],
         cost=f"{'core-hours' if {one.core_hour for one in node_types} == {1.0} else 'cost'} per million",
         programs=[(label, _node_type_lines(series, node_types)) for series, label in programs],
         verdicts=[
@@ -181,7 +182,7 @@ def same_work_lines(work: SameWork) -> list[SameWorkLine]:
     return [
         SameWorkLine(
             node_type=one.node_type,
-            cells=_cells(one.answer.allocation) if one.answer.allocation else ("-",) * 4,
+            cells=_cells(one.answer.allocation),
             marks=tuple(mark for mark, node_types in marks.items() if one.node_type in node_types),
             reason=_reason(one.answer),
         )
@@ -189,7 +190,9 @@ def same_work_lines(work: SameWork) -> list[SameWorkLine]:
     ]
 
 
-def _cells(allocation: Allocation) -> tuple[str, ...]:
+def _cells(allocation: Allocation | None) -> tuple[str, ...]:
+    if allocation is None:
+        return ("-",) * 4
     sure = "-" if allocation.assurance is None else share(allocation.assurance)
     return size_words(allocation), sure, _rate(allocation), figure(allocation.cost_per_million)
 
@@ -203,14 +206,7 @@ def _rate(allocation: Allocation) -> str:
     return with_interval(allocation.rate, figure, beyond=NO_LIMIT)
 
 
-def _notes(node_types: Sequence[NodeTypeEvaluation], unmeasured: Sequence[str]) -> list[str]:
-    """The gaps in the answers, by node type."""
-    notes = [f"{one.name}: {note}" for one in node_types for note in evaluation_notes(one.evaluation)]
-    return [*notes, *(f"{name}: nothing has been measured yet" for name in unmeasured)]
-
-
 def _node_type_facts(node_type: NodeTypeEvaluation) -> list[tuple[str, str]]:
-    """The machines, processor and price of a node type, with their labels."""
     folder = node_type.evaluation.folder
     cores = [("cores", str(len(folder.machine.cores)))] if folder.machine else []
     return [

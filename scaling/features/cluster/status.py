@@ -58,14 +58,13 @@ def standings(folder: Path) -> Standings:
     running = any(_is_being_written(folder / name) for name in names)
     complete = all(one.done == one.planned for one in rows)
     hint = f"no driver is at work on {folder}; repeat the same `scaling sweep … --cluster …` to continue"
-    tables = [standings_table(rows), *([jobs_table(rows)] if any(one.jobs for one in rows) else [])]
+    tables = [_standings_table(rows), *([_jobs_table(rows)] if any(one.jobs for one in rows) else [])]
     facts = {"driver_running": running, "standings": [asdict(one) for one in rows]}
     measured = any(has_rows(folder / name) for name in names)
     return Standings([] if running or complete else [hint], tables, facts, measured, complete)
 
 
-def standings_table(standings: Sequence[Standing]) -> Table:
-    """One line per node type."""
+def _standings_table(standings: Sequence[Standing]) -> Table:
     rows = [
         (one.node_type, "?" if one.planned is None else str(one.planned), str(one.done), str(len(one.jobs)))
         for one in standings
@@ -73,8 +72,7 @@ def standings_table(standings: Sequence[Standing]) -> Table:
     return Table(("node type", ">runs", ">done", ">jobs"), rows)
 
 
-def jobs_table(standings: Sequence[Standing]) -> Table:
-    """One line per job."""
+def _jobs_table(standings: Sequence[Standing]) -> Table:
     rows = [
         (standing.node_type, job.job or "?", job.state, job.node or "", str(job.runs), job.reason or "")
         for standing in standings

@@ -7,7 +7,7 @@ with fewer than three pairs, they come from the intervals of both sides, as spee
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from scaling.analysis.energy import LaunchEnergy
 from scaling.analysis.estimates import Estimate
@@ -59,8 +59,7 @@ class CapEffect:
         return "both" if len(kinds) > 1 else next(iter(kinds), "none")
 
 
-@dataclass(frozen=True, slots=True)
-class CapKinds:
+class CapKinds(NamedTuple):
     """The effects of power caps and of clock caps on the same point, the loosest first."""
 
     power: tuple[CapEffect, ...]
@@ -84,7 +83,6 @@ class TradeOff:
     """Time and energy per item of every size and cap of a workload, relative to its fastest point without a cap."""
 
     subject: Point
-    reference: Summary
     members: tuple[CapEffect, ...]
     frontier: tuple[Summary, ...]
 
@@ -96,7 +94,7 @@ def trade_offs(summaries: Iterable[Summary]) -> list[TradeOff]:
         reference = max(members, key=lambda one: (_looseness(one), -_seconds_per_item(one)))
         effects = [effect for one in members if (effect := _compare(one, reference, per_item=True))]
         if len(effects) > 1:
-            found.append(TradeOff(subject, reference, tuple(effects), tuple(frontier(members))))
+            found.append(TradeOff(subject, tuple(effects), tuple(frontier(members))))
     return found
 
 

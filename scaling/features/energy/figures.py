@@ -18,7 +18,7 @@ from scaling.reporting.plots.specification import Stroke, distinct_names
 from scaling.reporting.plots.style import COLOURS, FAINT, INK, REFERENCE, colour, marker
 from scaling.reporting.words import caps_words
 from scaling.results.evaluation import Evaluation
-from scaling.results.power import MeterTrace, PowerTrace
+from scaling.results.power import PowerTrace
 from scaling.study.planning import Caps, Point
 
 NOT_METERED = "no run was metered: no meter of the machine could be read, or the study has energy = 'none'"
@@ -97,12 +97,9 @@ def _moments(trace: PowerTrace) -> list[tuple[float, float]]:
     times = max((meter.seconds for meter in parts), key=len)
     steps = [0.0, *(after - before for before, after in pairwise(times))]
     elapsed = accumulate(step if step < 1.0 else 0.0 for step in steps)
-    return [(seconds, sum(_latest(meter, at) for meter in parts)) for seconds, at in zip(elapsed, times, strict=True)]
-
-
-def _latest(meter: MeterTrace, at: float) -> float:
-    """The latest power of a meter; meters are not sampled equally often."""
-    return meter.watts[max(0, bisect_right(meter.seconds, at) - 1)]
+    # Meters are not sampled equally often: each counts with its latest power.
+    powers = (sum(meter.watts[max(0, bisect_right(meter.seconds, at) - 1)] for meter in parts) for at in times)
+    return list(zip(elapsed, powers, strict=True))
 
 
 def caps(result: Evaluation) -> Drawing | NotDrawn:
@@ -195,7 +192,6 @@ def _what_differs(points: Sequence[Point]) -> list[str]:
 
 
 def _names(points: Sequence[Point]) -> list[str]:
-    """Names of points, with their cores if these differ."""
     names = distinct_names(points)
     if len({point.cores for point in points}) == 1:
         return names

@@ -51,6 +51,7 @@ NEITHER = "neither"
 
 PREFIXES = ((1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
+RATIO = "{:.3f}".format
 SLOWS_WORDS = {True: "slower", False: "no slowdown shown", None: "too few launches"}
 
 NOT_AVAILABLE = "energy: not available: no meter could be read during these runs"
@@ -102,7 +103,7 @@ def quantities() -> list[Quantity]:
 
 def _energy_cells(point: ScalingPoint) -> list[str]:
     energy = point.summary.energy
-    return ["-", "-"] if energy is None else [joules(energy.joules_per_item.value), watts(energy.watts.value)]
+    return [joules(energy.joules_per_item.value), watts(energy.watts.value)] if energy else ["-", "-"]
 
 
 def section(result: Evaluation) -> Section | None:
@@ -185,7 +186,7 @@ def kinds_sentence(kinds: CapKinds) -> str:
     """The most economical power cap beside the most economical clock cap."""
     best = [min(effects, key=lambda one: one.energy_ratio.value) for effects in (kinds.power, kinds.clock)]
     power, clock = (
-        f"{ratio_words(one.energy_ratio.value)} of the energy in {ratio_words(one.time_ratio.value)} of the time "
+        f"{RATIO(one.energy_ratio.value)} of the energy in {RATIO(one.time_ratio.value)} of the time "
         f"({', '.join(caps_words(one.summary.point))})"
         for one in best
     )
@@ -239,9 +240,9 @@ def caps_table(effects: Sequence[CapEffect], rooflines: Rooflines = NO_ROOFLINES
         (
             point_words(one.summary.point),
             ", ".join(caps_words(one.reference.point)) or "none",
-            with_interval(one.time_ratio, ratio_words),
-            with_interval(one.energy_ratio, ratio_words),
-            with_interval(one.energy_delay_ratio, ratio_words),
+            with_interval(one.time_ratio, RATIO),
+            with_interval(one.energy_ratio, RATIO),
+            with_interval(one.energy_delay_ratio, RATIO),
             SLOWS_WORDS[one.slows],
             _bound_words(rooflines.get(one.reference.point)),
         )
@@ -263,11 +264,6 @@ def _bound(roofline: RooflinePoint | None) -> str | None:
     if roofline is None or roofline.bound_by is None or roofline.roof_share is None:
         return None
     return roofline.bound_by if roofline.roof_share >= LEAST_ROOF_SHARE else NEITHER
-
-
-def ratio_words(ratio: float) -> str:
-    """A ratio to the third digit."""
-    return f"{ratio:.3f}"
 
 
 def cap_sentences(effects: Sequence[CapEffect], rooflines: Rooflines) -> list[str]:

@@ -67,7 +67,6 @@ class _Mark(NamedTuple):
 
 
 def _drawn(series: PackedSeries) -> list[_Mark]:
-    """The divisions with a known throughput and latency."""
     marks = []
     for division in series.filling:
         rate, latency, far = division.throughput, division.latency(), division.latency(FAR)

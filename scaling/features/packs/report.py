@@ -90,11 +90,12 @@ def divisions_table(series: PackedSeries) -> Table:
             _throughput_words(one),
             with_interval(one.promised if one.point.replicas > 1 else None, figure),
             with_interval(one.interference, share),
-            *(_latency_cell(one, quantile) for quantile in QUANTILES.values()),
+            *(duration(latency.value) if (latency := one.latency(q)) else "-" for q in QUANTILES.values()),
             "-" if one.fairness is None else f"{one.fairness:.3f}",
             "-" if one.slowest_over_fastest is None else f"{one.slowest_over_fastest:.3f}",
             "-" if one.start_skew is None else share(one.start_skew),
-            _shared_levels(one.shares) if one.shares else "-",
+            ", ".join(level for level in LEVELS if any(getattr(own, level) for own in one.shares))
+            or ("nothing" if one.shares else "-"),
             VERDICT_WORDS[one.summary.verdict],
         )
         for one in series.divisions
@@ -111,16 +112,6 @@ def _throughput_words(division: Division) -> str:
     """The throughput with its interval; a lower bound if the launches were disturbed."""
     at_least = "≥ " if division.throughput and division.summary.verdict is Verdict.DISTURBED else ""
     return at_least + with_interval(division.throughput, figure)
-
-
-def _latency_cell(division: Division, quantile: float) -> str:
-    latency = division.latency(quantile)
-    return "-" if latency is None else duration(latency.value)
-
-
-def _shared_levels(shares: Sequence[Sharing]) -> str:
-    """The levels at which any replica shares hardware."""
-    return ", ".join(name for name in LEVELS if any(getattr(one, name) for one in shares)) or "nothing"
 
 
 def sharing_sentence(division: Division) -> str:

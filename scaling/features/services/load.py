@@ -140,11 +140,6 @@ class Size:
     point: Summary
     replicas: int
 
-    @property
-    def cores(self) -> int:
-        """The cores of all replicas."""
-        return self.replicas * self.point.point.cores
-
 
 def keeps_latency(one: Summary, promise: Promise) -> bool:
     """Whether a valid point has its latency below the bound, with the upper end of its interval."""
@@ -169,4 +164,8 @@ def smallest(service: Service, promise: Promise) -> Size | None:
     keeping = [one for one in service.points if keeps_latency(one, promise)]
     sizes = [Size(one, ceil(promise.throughput / reached(one))) for one in keeping if reached(one) > 0]
     alone = [size for size in sizes if size.replicas == 1]
-    return min(alone or sizes, key=lambda size: (size.cores, size.replicas, -reached(size.point)), default=None)
+    return min(alone or sizes, key=_cost, default=None)
+
+
+def _cost(size: Size) -> tuple[float, ...]:
+    return size.replicas * size.point.point.cores, size.replicas, -reached(size.point)

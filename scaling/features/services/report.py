@@ -1,6 +1,6 @@
 """Tables, sentences and JSON of services: throughput and latency under every load, curves, and sizes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isinf
 from typing import NamedTuple
 
@@ -69,12 +69,13 @@ def _load_headers(points: Sequence[ScalingPoint]) -> Sequence[str]:
 
 
 def _load_cells(point: ScalingPoint) -> list[str]:
-    worst = worst_latency(point.summary)
-    busy = [point.summary.figure(name) for name in ("generator_busy", "server_busy")]
-    return [
-        "-" if worst is None or (found := point.summary.figure(worst)) is None else duration(found.value),
-        *("-" if one is None else share(one.value) for one in busy),
-    ]
+    busy = (_cell(point.summary, f"{who}_busy", share) for who in ("generator", "server"))
+    return [_cell(point.summary, worst_latency(point.summary), duration), *busy]
+
+
+def _cell(summary: Summary, name: str | None, words: Callable[[float], str]) -> str:
+    estimate = summary.figure(name) if name else None
+    return "-" if estimate is None else words(estimate.value)
 
 
 def worst_latency(summary: Summary) -> str | None:
@@ -166,8 +167,8 @@ def loads_table(service: Service) -> Table:
             _load_words(one.point),
             with_interval(one.rate, figure),
             *(with_interval(one.figure(name), duration) for name in names),
-            *("-" if (used := one.figure(f"{who}_cpus")) is None else figure(used.value) for who in WHO),
-            *("-" if (busy := one.figure(f"{who}_busy")) is None else share(busy.value) for who in WHO),
+            *(_cell(one, f"{who}_cpus", figure) for who in WHO),
+            *(_cell(one, f"{who}_busy", share) for who in WHO),
             VERDICT_WORDS[one.verdict] + "".join(f", {doubt.rule.name}" for doubt in one.doubts),
         )
         for one in sorted(

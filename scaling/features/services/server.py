@@ -25,6 +25,7 @@ from scaling.workloads.base import Setting
 from scaling.workloads.command import TAIL_BYTES, Command, ProgramError, ending, number
 
 T = TypeVar("T")
+Sample = tuple[float, int]
 
 HOST = "127.0.0.1"
 SECONDS_BETWEEN_LOOKS = 0.02
@@ -139,7 +140,6 @@ class Server(Command):
         self._note("shared_cpus", len(self.cpus & self.load_cpus))
 
     def _fill_in(self) -> None:
-        """Fill in the port, the folder, and files with their placeholders."""
         values: dict[str, object] = {**self.values, "port": self.port, "folder": self.folder}
         for name, path in self.files.items():
             copy = self.folder / Path(path).name
@@ -206,55 +206,49 @@ class Server(Command):
         return " and ".join(words)
 
 
-class _Busiest:
+class _Busiest(threading.Thread):
     """Samples the threads below some processes, for the share of the time that the busiest of each ran."""
 
     def __init__(self, roots: Mapping[str, int], spared: int) -> None:
+        super().__init__(daemon=True)
         self.roots, self.spared = roots, spared
-        self.first: dict[str, dict[int, tuple[float, int]]] = {name: {} for name in roots}
-        self.last: dict[str, dict[int, tuple[float, int]]] = {name: {} for name in roots}
+        # The first and the last sample of every thread: the time, and the nanoseconds that it had run.
+        self.samples: dict[str, dict[int, tuple[Sample, Sample]]] = {name: {} for name in roots}
         self.over = threading.Event()
-        self.thread = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> "_Busiest":
-        self.thread.start()
+        self.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.over.set()
-        self.thread.join()
+        self.join()
 
     def shares(self) -> dict[str, float]:
         """The share of the busiest thread by process."""
         return {
-            name: max((_share(self.first[name][thread], last) for thread, last in threads.items()), default=0.0)
-            for name, threads in self.last.items()
+            name: max((_share(*sample) for sample in threads.values()), default=0.0)
+            for name, threads in self.samples.items()
         }
 
-    def _look(self) -> None:
+    def run(self) -> None:
+        """Sample until it is over; the spared process and its descendants count by themselves only."""
         while not self.over.wait(SECONDS_BETWEEN_SAMPLES):
+            spared = processes_below(self.spared)
             for name, root in self.roots.items():
-                below = processes_below(root)
-                own = below if root == self.spared else self._without_server(below[1:])
-                for thread, folder in threads_of(own):
-                    if ran := _ran(folder):
-                        self.first[name].setdefault(thread, ran)
-                        self.last[name][thread] = ran
+                below = (
+                    spared if root == self.spared else [one for one in processes_below(root)[1:] if one not in spared]
+                )
+                for thread, folder in threads_of(below):
+                    with suppress(OSError, ValueError, IndexError):
+                        sample = time.perf_counter(), int(Path(f"{folder}/schedstat").read_text().split()[0])
+                        first, _ = self.samples[name].get(thread, (sample, sample))
+                        self.samples[name][thread] = first, sample
 
-    def _without_server(self, processes: list[int]) -> list[int]:
-        return [process for process in processes if process not in processes_below(self.spared)]
 
-
-def _share(first: tuple[float, int], last: tuple[float, int]) -> float:
+def _share(first: Sample, last: Sample) -> float:
     seconds = last[0] - first[0]
     return (last[1] - first[1]) / 1e9 / seconds if seconds > SECONDS_BETWEEN_SAMPLES else 0.0
-
-
-def _ran(folder: str) -> tuple[float, int] | None:
-    """The time now, and the nanoseconds that a thread has run."""
-    with suppress(OSError, ValueError, IndexError):
-        return time.perf_counter(), int(Path(f"{folder}/schedstat").read_text().split()[0])
-    return None
 
 
 @contextmanager
@@ -326,7 +320,6 @@ def _tree_seconds(root: int) -> float:
 
 
 def _child_seconds() -> float:
-    """CPU time of the processes that this process has waited for."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return children.ru_utime + children.ru_stime
 
