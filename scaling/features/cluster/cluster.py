@@ -8,7 +8,7 @@ from msgspec import Meta
 from scaling.errors import ScalingError, excerpt
 from scaling.study.keys import Key, as_list, keyed, parse_duration, parse_toml
 
-# Names of other folders beside the folders of node types.
+# Folders in results folders that are not node types.
 RESERVED_NAMES = ("jobs", "figures")
 
 
@@ -61,7 +61,7 @@ def _node_type(number: int, table: dict[str, Any] | NodeType) -> NodeType:
     try:
         one = table if isinstance(table, NodeType) else NodeType(**table)
         if one.name in RESERVED_NAMES:
-            raise ClusterError(f"it cannot be called '{one.name}', which is a folder in results folders")
+            raise ClusterError(f"it cannot be called '{one.name}', because results folders have a folder of that name")
         if one.hosts and (one.nodes or 1) > len(one.hosts):
             raise ClusterError(f"nodes is {one.nodes}, but hosts names only {len(one.hosts)}")
     except ClusterError as error:

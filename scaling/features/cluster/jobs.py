@@ -97,17 +97,17 @@ def provider(node_type: NodeType, host: str | None, excluded: Collection[str]) -
     return _forgiving(make(node_type, host, excluded, common), "{}" if node_type.scheduler == "pbs" else "")
 
 
-def _forgiving(made: Any, nothing: str) -> Any:
+def _forgiving(provider: Any, empty: str) -> Any:
     """The provider, with an empty answer to a query for jobs that the scheduler has forgotten."""
-    ask = made.execute_wait
+    ask = provider.execute_wait
 
     def execute_wait(command: str, timeout: float | None = None) -> tuple[int, str, str]:
         status, output, complaint = ask(command, timeout)
         forgotten = any(words in complaint for words in FORGOTTEN)
-        return (0, output or nothing, complaint) if forgotten else (status, output, complaint)
+        return (0, output or empty, complaint) if forgotten else (status, output, complaint)
 
-    made.execute_wait = execute_wait
-    return made
+    provider.execute_wait = execute_wait
+    return provider
 
 
 def _slurm(node_type: NodeType, host: str | None, excluded: Collection[str], common: dict[str, Any]) -> Any:

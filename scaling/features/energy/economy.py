@@ -67,7 +67,7 @@ class CapKinds(NamedTuple):
 
 
 def cap_kinds(effects: Iterable[CapEffect]) -> list[CapKinds]:
-    """Power caps beside clock caps, for every point that was measured under both."""
+    """The effects of power and clock caps, for every point that was measured under both."""
     by_reference: dict[Point, list[CapEffect]] = {}
     for effect in effects:
         by_reference.setdefault(effect.reference.point, []).append(effect)
@@ -89,33 +89,33 @@ class TradeOff:
 
 def trade_offs(summaries: Iterable[Summary]) -> list[TradeOff]:
     """A trade-off for every workload with at least two metered points; if all are capped, the loosest cap is 1."""
-    found = []
+    trades = []
     for subject, members in _by_work(summaries).items():
         reference = max(members, key=lambda one: (_looseness(one), -_seconds_per_item(one)))
         effects = [effect for one in members if (effect := _compare(one, reference, per_item=True))]
         if len(effects) > 1:
-            found.append(TradeOff(subject, tuple(effects), tuple(frontier(members))))
-    return found
+            trades.append(TradeOff(subject, tuple(effects), tuple(frontier(members))))
+    return trades
 
 
 def economies(summaries: Iterable[Summary]) -> list[Economy]:
     """The most economical point of every workload with at least two metered points."""
-    found = []
+    answers = []
     for subject, members in _by_work(summaries).items():
         best, fastest = min(members, key=_joules_per_item), min(members, key=_seconds_per_item)
         if len(members) > 1 and (effect := _compare(best, fastest, per_item=True)):
             ratios = effect.energy_ratio, effect.time_ratio
-            found.append(Economy(subject, best, fastest, *ratios, tuple(frontier(members))))
-    return found
+            answers.append(Economy(subject, best, fastest, *ratios, tuple(frontier(members))))
+    return answers
 
 
 def frontier(members: Iterable[Summary]) -> list[Summary]:
     """The points that no other beats in both time and energy per item, fastest first."""
-    kept: list[Summary] = []
+    front: list[Summary] = []
     for one in sorted(members, key=lambda one: (_seconds_per_item(one), _joules_per_item(one))):
-        if not kept or _joules_per_item(one) < _joules_per_item(kept[-1]):
-            kept.append(one)
-    return kept
+        if not front or _joules_per_item(one) < _joules_per_item(front[-1]):
+            front.append(one)
+    return front
 
 
 def cap_effects(summaries: Iterable[Summary]) -> list[CapEffect]:

@@ -104,8 +104,8 @@ def _moments(trace: PowerTrace) -> list[tuple[float, float]]:
 
 def caps(result: Evaluation) -> Drawing | NotDrawn:
     """Draw the energy and time of every size and cap of a workload, relative to its fastest point without a cap."""
-    known = trade_offs(point.summary for point in result.points)
-    if not known:
+    trades = trade_offs(point.summary for point in result.points)
+    if not trades:
         return NotDrawn("no workload was metered at two points; measure more core counts, power caps or clock caps")
     caption = (
         "Energy against time per item, relative to the fastest point without a cap or, if all are capped, under the "
@@ -113,17 +113,17 @@ def caps(result: Evaluation) -> Drawing | NotDrawn:
         "of a size from the loosest to the tightest, and the sizes without a cap. A hollow mark has another point with "
         "both less energy and less time."
     )
-    return Drawing(caption, _caps_figure(known))
+    return Drawing(caption, _caps_figure(trades))
 
 
-def _caps_figure(known: Sequence[TradeOff]) -> Figure:
-    grid = make_grid(len(known), share_x=False, share_y=False, height=2.6)
-    names = distinct_names([one.subject for one in known])
-    for index, one in enumerate(known):
+def _caps_figure(trades: Sequence[TradeOff]) -> Figure:
+    grid = make_grid(len(trades), share_x=False, share_y=False, height=2.6)
+    names = distinct_names([one.subject for one in trades])
+    for index, one in enumerate(trades):
         _draw_trade_off(grid.axes[index], one)
         grid.title(index, names[index])
-    grid.labels("time over that without a cap", "energy over that without a cap")
-    shown = [kind for kind in KINDS if any(effect.kind == kind for one in known for effect in one.members)]
+    grid.labels("time relative to no cap", "energy relative to no cap")
+    shown = [kind for kind in KINDS if any(effect.kind == kind for one in trades for effect in one.members)]
     keys = [mark_key(KINDS[kind], colour(_style(kind)), marker(_style(kind))) for kind in shown]
     grid.legend([*keys, mark_key("another takes less of both", hollow=True)])
     return grid.figure
@@ -131,20 +131,22 @@ def _caps_figure(known: Sequence[TradeOff]) -> Figure:
 
 def _draw_trade_off(axes: Axes, one: TradeOff) -> None:
     best = {member.point for member in one.frontier}
-    places = {effect.summary.point: (effect.time_ratio.value, effect.energy_ratio.value) for effect in one.members}
+    positions = {effect.summary.point: (effect.time_ratio.value, effect.energy_ratio.value) for effect in one.members}
     axes.axhline(1.0, color=FAINT, **REFERENCE)
     axes.axvline(1.0, color=FAINT, **REFERENCE)
     for kind, points in _lines(one):
-        line = [places[point] for point in points]
+        line = [positions[point] for point in points]
         axes.plot([x for x, _ in line], [y for _, y in line], color=colour(_style(kind)), linewidth=1.0, zorder=2)
     for effect in one.members:
         point = effect.summary.point
         energy = _shorten_bar(effect.energy_ratio)
         draw_mark(axes, effect.time_ratio.value, energy, _style(effect.kind), hollow=point not in best)
-    few = len(places) <= MOST_NAMES
-    named = [one for one in zip(_what_differs([*places]), places.items(), strict=True) if few or one[1][0] in best]
-    begins, ends = zip(*(_span([place[axis] for place in places.values()]) for axis in (0, 1)), strict=True)
-    name_at_right(axes, [name for name, _ in named], [place for _, (_, place) in named], ends, begins)
+    few = len(positions) <= MOST_NAMES
+    named = [
+        one for one in zip(_what_differs([*positions]), positions.items(), strict=True) if few or one[1][0] in best
+    ]
+    begins, ends = zip(*(_span([position[axis] for position in positions.values()]) for axis in (0, 1)), strict=True)
+    name_at_right(axes, [name for name, _ in named], [position for _, (_, position) in named], ends, begins)
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     number_axis(axes)
 

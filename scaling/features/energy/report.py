@@ -183,7 +183,7 @@ def energy_sentences(summaries: Sequence[Summary], rooflines: Rooflines = NO_ROO
 
 
 def kinds_sentence(kinds: CapKinds) -> str:
-    """The most economical power cap beside the most economical clock cap."""
+    """The most economical power cap and the most economical clock cap."""
     best = [min(effects, key=lambda one: one.energy_ratio.value) for effects in (kinds.power, kinds.clock)]
     power, clock = (
         f"{RATIO(one.energy_ratio.value)} of the energy in {RATIO(one.time_ratio.value)} of the time "

@@ -1,4 +1,4 @@
-"""Throughput against latency for every division of the cores, beside the promise of a lone replica."""
+"""Throughput against latency for every division of the cores, and the promise of a lone replica."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -36,7 +36,7 @@ class Packs(Sequence[Choice]):
 
     @property
     def answered(self) -> bool:
-        """Whether every workload has a best division or, in mixed packs, a slowdown beside every other."""
+        """Whether every workload has a best division or, in mixed packs, a slowdown for every pair."""
         if self.slowdowns:
             return all(one.is_answer for one in self.slowdowns)
         return all(one.is_answer and one.best for one in self.choices)

@@ -63,8 +63,8 @@ def size_words(division: Division) -> str:
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The best division for every workload that was measured in packs, or the slowdowns of mixed packs."""
     summaries = [point.summary for point in result.points]
-    if found := slowdowns(summaries):
-        return [_answer("slowdown", one.workload, slowdown_sentence(one), one.is_answer) for one in found]
+    if pairs := slowdowns(summaries):
+        return [_answer("slowdown", one.workload, slowdown_sentence(one), one.is_answer) for one in pairs]
     return [
         _answer("replicas", name, choice_sentences(choice, name)[0], choice.is_answer and choice.best is not None)
         for name, choice in _choices(summaries)
@@ -178,10 +178,10 @@ def _others(choice: Choice) -> list[str]:
 
 def _nearest(choice: Choice) -> str:
     answering = (one for one in choice.series.filling if one.is_answer)
-    known = [(latency.value, one) for one in answering if (latency := one.latency(choice.quantile))]
-    if not known:
-        return "no division has a known latency"
-    seconds, one = min(known, key=lambda pair: pair[0])
+    by_latency = [(latency.value, one) for one in answering if (latency := one.latency(choice.quantile))]
+    if not by_latency:
+        return "no division has a by_latency latency"
+    seconds, one = min(by_latency, key=lambda pair: pair[0])
     return f"the lowest latency is {duration(seconds)}, with {division_words(one)}"
 
 
@@ -203,17 +203,17 @@ def section(result: Evaluation) -> Section | None:
     ]
     if not blocks:
         return None
-    if found := slowdowns(summaries):
-        caption = "Step time of each workload beside each, relative to running alone"
-        sentences, table = [*map(slowdown_sentence, found)], slowdown_table(found)
+    if pairs := slowdowns(summaries):
+        caption = "Step time of each workload beside another or itself, relative to running alone"
+        sentences, table = [*map(slowdown_sentence, pairs)], slowdown_table(pairs)
         blocks.append(Block(heading="Workloads side by side", sentences=sentences, table=table, caption=caption))
     return Section("packs", "Replicas", "Replicas and cores", [*blocks, Block(hint=HINT)])
 
 
-def slowdown_table(found: Sequence[Slowdown]) -> Table:
-    """The slowdown of each workload beside each, for the same work."""
-    names = list(dict.fromkeys(one.workload for one in found))
-    factors = {(one.workload, one.beside): one.factor for one in found if one.is_answer}
+def slowdown_table(pairs: Sequence[Slowdown]) -> Table:
+    """The slowdown of each workload beside another or itself, for the same work."""
+    names = list(dict.fromkeys(one.workload for one in pairs))
+    factors = {(one.workload, one.beside): one.factor for one in pairs if one.is_answer}
     rows = [(name, *(with_interval(factors.get((name, other)), RATIO) for other in names)) for name in names]
     return Table(("slowdown of", *(f">beside {name}" for name in names)), rows)
 

@@ -21,25 +21,25 @@ POINTS = 60
 
 def clients(result: Evaluation) -> Drawing | NotDrawn:
     """Draw throughput and latency of every service over clients."""
-    found = [
+    measured = [
         one
         for one in services(point.summary for point in result.points)
         if any(len(one.over_clients(cores)) > 1 for cores in one.cores)
     ]
-    if not found:
+    if not measured:
         return NotDrawn("no service was measured with several numbers of clients; `scaling run --serve` makes them")
     caption = (
         "Throughput and latency over clients in a closed loop, with 95 % intervals over launches, for every number of "
         "cores of the server. Lines are fitted curves. In a closed loop every client waits for its response, so "
         "latencies exclude the time in a queue."
     )
-    return Drawing(caption, _figure(found))
+    return Drawing(caption, _figure(measured))
 
 
-def _figure(found: Sequence[Service]) -> Figure:
-    grid = make_grid(2 * len(found), share_x=False, share_y=False, height=2.6)
-    cores = sorted({number for service in found for number in service.cores})
-    for index, service in enumerate(found):
+def _figure(measured: Sequence[Service]) -> Figure:
+    grid = make_grid(2 * len(measured), share_x=False, share_y=False, height=2.6)
+    cores = sorted({number for service in measured for number in service.cores})
+    for index, service in enumerate(measured):
         lines = {curve.cores: curve for curve in curves(service)}
         for style, number in enumerate(cores):
             points = service.over_clients(number)
@@ -55,7 +55,7 @@ def _figure(found: Sequence[Service]) -> Figure:
         number_axis(grid.axes[2 * index])
     grid.labels("clients", "")
     keys = [mark_key(count(number, "core"), colour(style), marker(style)) for style, number in enumerate(cores)]
-    doubtful = any(not one.valid for service in found for one in service.points)
+    doubtful = any(not one.valid for service in measured for one in service.points)
     grid.legend([*keys, *([hollow_key()] if doubtful else [])])
     return grid.figure
 

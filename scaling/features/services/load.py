@@ -104,8 +104,8 @@ class LoadCurve:
 def curves(service: Service) -> list[LoadCurve]:
     """Its curves over clients, one for each number of cores, and its curve over cores at saturation."""
     saturated = [one for cores in service.cores if (one := service.saturated(cores))]
-    found = [*((cores, service.over_clients(cores)) for cores in service.cores), (None, saturated)]
-    return [LoadCurve(service, cores, fitted) for cores, points in found if (fitted := _fit(service, cores, points))]
+    levels = [*((cores, service.over_clients(cores)) for cores in service.cores), (None, saturated)]
+    return [LoadCurve(service, cores, fitted) for cores, points in levels if (fitted := _fit(service, cores, points))]
 
 
 def _fit(service: Service, cores: int | None, points: Sequence[Summary]) -> SeriesFit | None:

@@ -63,9 +63,9 @@ def load_facts(summary: Summary) -> dict[str, object] | None:
 
 
 def _load_headers(points: Sequence[ScalingPoint]) -> Sequence[str]:
-    found = services(point.summary for point in points)
-    names = {name for service in found for one in service.points if (name := worst_latency(one))}
-    return [f">{'/'.join(sorted(names)) or 'latency'}", ">generator busy", ">server busy"] if found else []
+    measured = services(point.summary for point in points)
+    names = {name for service in measured for one in service.points if (name := worst_latency(one))}
+    return [f">{'/'.join(sorted(names)) or 'latency'}", ">generator busy", ">server busy"] if measured else []
 
 
 def _load_cells(point: ScalingPoint) -> list[str]:
@@ -80,8 +80,8 @@ def _cell(summary: Summary, name: str | None, words: Callable[[float], str]) -> 
 
 def worst_latency(summary: Summary) -> str | None:
     """p99 or, without it, the highest percentile that the generator printed."""
-    known = latencies([summary])
-    return "p99" if "p99" in known else max(known, default=None)
+    names = latencies([summary])
+    return "p99" if "p99" in names else max(names, default=None)
 
 
 def sentences(summaries: Sequence[Summary]) -> list[str]:
@@ -203,15 +203,15 @@ SIZE = Facts[SizeAnswer](
 
 def objective(question: ObjectiveQuestion) -> ObjectiveAnswer:
     """The cores and replicas that keep a rate with a latency below a bound; without a rate, the measured loads."""
-    found = services(question.summaries)
-    if not found:
+    measured = services(question.summaries)
+    if not measured:
         return ObjectiveAnswer([NONE_MEASURED], [], {"services": [], "curves": []}, False)
     promise = _promise(question, latencies(question.summaries))
-    answers = [_answer(service, promise) for service in found]
-    lines = [curve for service in found for curve in curves(service)]
+    answers = [_answer(service, promise) for service in measured]
+    lines = [curve for service in measured for curve in curves(service)]
     return ObjectiveAnswer(
         [one.sentence for one in answers] if promise else [*map(curve_sentence, lines)],
-        [] if promise else [*map(loads_table, found)],
+        [] if promise else [*map(loads_table, measured)],
         {"services": [*map(SIZE.of, answers)], "curves": [*map(CURVE.of, lines)]},
         promise is None or all(one.size for one in answers),
         [_deployment(one, question.core_threads) for one in answers] if promise else [],
@@ -266,11 +266,11 @@ def _load_words(point: Point) -> str:
 def _nearest(service: Service, promise: Promise) -> str:
     """The measured value nearest to a promise that no point keeps."""
     valid = [one for one in service.points if one.valid and one.rate]
-    known = [latency.value for one in valid if promise.latency and (latency := one.figure(promise.latency))]
+    lowest = [latency.value for one in valid if promise.latency and (latency := one.figure(promise.latency))]
     if not valid:
         return "no point is ok; measure on a quieter machine, or make more launches"
-    if known and not any(keeps_latency(one, promise) for one in valid):
-        return f"the lowest {promise.latency} is {duration(min(known))}"
+    if lowest and not any(keeps_latency(one, promise) for one in valid):
+        return f"the lowest {promise.latency} is {duration(min(lowest))}"
     return f"the highest rate is {figure(max(map(reached, valid)))} requests/s"
 
 

@@ -84,7 +84,7 @@ class Service(Program):
 
     @property
     def options(self) -> dict[str, object]:
-        """The arguments of its workload beyond those of a program."""
+        """The further arguments of its workload."""
         plain = ("ready", "ready_seconds", "stop_seconds", "port")
         pairs = {"latency": dict(self.latency), "files": dict(self.files)}
         return {**{name: getattr(self, name) for name in plain}, **pairs}
