@@ -62,13 +62,12 @@ def write_reports(
     for one in node_types:
         write_page(pages[one.name], page_text(one.evaluation, figures / one.name if figures else None, on_file))
     study = read_study_toml(results.path)
-    drawings = _draw(node_types, None, target)
     text = node_types_page(
         results.path.resolve().name,
         study if study is None or results.sources[0].full else without_secrets(study),
         node_types,
         {name: quote(place.relative_to(path.parent).as_posix()) for name, place in pages.items()},
-        write_figures(drawings, figures, on_file=on_file) if figures else drawings,
+        write_figures(_draw(node_types, None, target), figures, on_file=on_file) if figures else None,
         unmeasured=[one.name for one in read_cluster(results.path).node_types if not has_rows(results.path / one.name)],
         target=target,
     )

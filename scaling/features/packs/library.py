@@ -17,7 +17,7 @@ from scaling.machine.sysfs import read_topology
 from scaling.study.programs import Program
 from scaling.study.spec import Study
 
-QUESTION = "Is it better to run one replica on all cores, or several on a part of the cores each?"
+QUESTION = "Is it better to run one replica on all cores, or several on a part of them each?"
 
 
 @dataclass(frozen=True, slots=True)

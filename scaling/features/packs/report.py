@@ -136,7 +136,7 @@ def choice_sentences(choice: Choice, name: str | None = None) -> list[str]:
     limit = "" if choice.limit is None else f"{_quantile_words(choice.quantile)} within {duration(choice.limit)}"
     if best is None:
         return [f"no division of {cores} among replicas of {name} keeps {limit}; {_nearest(choice)}", *_others(choice)]
-    latency, most = best.latency(choice.quantile), ", the most of the compared divisions" if choice.unknown else ""
+    latency, most = best.latency(choice.quantile), ", the highest of the compared divisions" if choice.unknown else ""
     first = (
         f"give {name} {size_words(best)}{f' for {limit}' if limit else ''}: "
         f"{with_interval(best.throughput, figure)} items/s on {cores}{most}"

@@ -44,7 +44,8 @@ def _figure(measured: Sequence[Service]) -> Figure:
         for style, number in enumerate(cores):
             points = service.over_clients(number)
             _throughput(grid.axes[2 * index], points, lines.get(number), style)
-            _latency(grid.axes[2 * index + 1], points, style)
+            latencies = [one.figure(name) if (name := worst_latency(one)) else None for one in points]
+            _marks(grid.axes[2 * index + 1], points, latencies, 1e3, style)
         latency = next((name for one in service.points if (name := worst_latency(one))), "latency")
         grid.title(2 * index, f"{service.name}: requests/s")
         grid.title(2 * index + 1, f"{service.name}: {latency}, ms")
@@ -66,11 +67,6 @@ def _throughput(axes: Axes, points: Sequence[Summary], curve: LoadCurve | None, 
         numbers = np.geomspace(curve.fit.counts[0], curve.fit.most_cores, POINTS)
         rates = curve.fit.rate_at_1.value * np.median(curve.fit.draws.speedup(numbers), axis=0)
         axes.plot(numbers, rates, color=colour(style), linewidth=1.0)
-
-
-def _latency(axes: Axes, points: Sequence[Summary], style: int) -> None:
-    named = [(one, worst_latency(one)) for one in points]
-    _marks(axes, points, [None if name is None else one.figure(name) for one, name in named], 1e3, style)
 
 
 def _marks(axes: Axes, points: Sequence[Summary], values: Sequence[Estimate | None], unit: float, style: int) -> None:

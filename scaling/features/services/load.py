@@ -93,6 +93,11 @@ class LoadCurve:
     fit: SeriesFit
 
     @property
+    def saturated(self) -> Summary | None:
+        """The point that saturates its cores; None for a curve over cores."""
+        return self.service.saturated(self.cores) if self.cores else None
+
+    @property
     def peak(self) -> Estimate | None:
         """The peak of the universal scalability law, √((1 - contention) / coherency); None without coherency."""
         if self.fit.coherency is None:

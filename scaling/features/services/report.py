@@ -96,13 +96,10 @@ def curve_sentence(curve: LoadCurve) -> str:
 
 
 def _most_words(curve: LoadCurve) -> str:
-    service = curve.service
-    if curve.cores is None:
-        most = curve.fit.most_cores
-        return f"{figure(most)} cores do {with_interval(curve.fit.speedup(most), figure)} times what one does"
-    point = service.saturated(curve.cores)
-    assert point is not None
-    return f"{point.point.clients} clients saturate it at {with_interval(point.rate, figure)} requests/s"
+    if point := curve.saturated:
+        return f"{point.point.clients} clients saturate it at {with_interval(point.rate, figure)} requests/s"
+    most = curve.fit.most_cores
+    return f"{figure(most)} cores do {with_interval(curve.fit.speedup(most), figure)} times the work of one core"
 
 
 def _law_words(curve: LoadCurve) -> str:
@@ -126,7 +123,7 @@ CURVE = Facts[LoadCurve](
         "service": (str, lambda curve: curve.service.name),
         "over": (str, lambda curve: "cores" if curve.cores is None else "clients"),
         "cores": (int | None, lambda curve: curve.cores),
-        "saturating_clients": (int | None, lambda curve: _saturating_clients(curve)),
+        "saturating_clients": (int | None, lambda curve: curve.saturated and curve.saturated.point.clients),
         "law": (str, lambda curve: curve.fit.law.value),
         "contention": (ESTIMATE, lambda curve: estimate_facts(curve.fit.serial_fraction)),
         "coherency": (ESTIMATE, lambda curve: estimate_facts(curve.fit.coherency)),
@@ -136,11 +133,6 @@ CURVE = Facts[LoadCurve](
         "sentence": (str, curve_sentence),
     },
 )
-
-
-def _saturating_clients(curve: LoadCurve) -> int | None:
-    point = curve.service.saturated(curve.cores) if curve.cores else None
-    return point.point.clients if point else None
 
 
 def section(result: Evaluation) -> Section | None:

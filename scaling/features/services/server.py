@@ -227,7 +227,14 @@ class _Busiest(threading.Thread):
     def shares(self) -> dict[str, float]:
         """The share of the busiest thread by process."""
         return {
-            name: max((_share(*sample) for sample in threads.values()), default=0.0)
+            name: max(
+                (
+                    (last[1] - first[1]) / 1e9 / (last[0] - first[0])
+                    for first, last in threads.values()
+                    if last[0] - first[0] > SECONDS_BETWEEN_SAMPLES
+                ),
+                default=0.0,
+            )
             for name, threads in self.samples.items()
         }
 
@@ -244,11 +251,6 @@ class _Busiest(threading.Thread):
                         sample = time.perf_counter(), int(Path(f"{folder}/schedstat").read_text().split()[0])
                         first, _ = self.samples[name].get(thread, (sample, sample))
                         self.samples[name][thread] = first, sample
-
-
-def _share(first: Sample, last: Sample) -> float:
-    seconds = last[0] - first[0]
-    return (last[1] - first[1]) / 1e9 / seconds if seconds > SECONDS_BETWEEN_SAMPLES else 0.0
 
 
 @contextmanager
