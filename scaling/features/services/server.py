@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import starmap
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, TypeVar
@@ -226,31 +227,24 @@ class _Busiest(threading.Thread):
 
     def shares(self) -> dict[str, float]:
         """The share of the busiest thread by process."""
-        return {
-            name: max(
-                (
-                    (last[1] - first[1]) / 1e9 / (last[0] - first[0])
-                    for first, last in threads.values()
-                    if last[0] - first[0] > SECONDS_BETWEEN_SAMPLES
-                ),
-                default=0.0,
-            )
-            for name, threads in self.samples.items()
-        }
+        return {name: max(starmap(_share, threads.values()), default=0.0) for name, threads in self.samples.items()}
 
     def run(self) -> None:
         """Sample until it is over; the spared process and its descendants count by themselves only."""
         while not self.over.wait(SECONDS_BETWEEN_SAMPLES):
             spared = processes_below(self.spared)
             for name, root in self.roots.items():
-                below = (
-                    spared if root == self.spared else [one for one in processes_below(root)[1:] if one not in spared]
-                )
-                for thread, folder in threads_of(below):
+                others = [pid for pid in processes_below(root)[1:] if pid not in spared]
+                for thread, folder in threads_of(spared if root == self.spared else others):
                     with suppress(OSError, ValueError, IndexError):
                         sample = time.perf_counter(), int(Path(f"{folder}/schedstat").read_text().split()[0])
                         first, _ = self.samples[name].get(thread, (sample, sample))
                         self.samples[name][thread] = first, sample
+
+
+def _share(first: Sample, last: Sample) -> float:
+    seconds = last[0] - first[0]
+    return (last[1] - first[1]) / 1e9 / seconds if seconds > SECONDS_BETWEEN_SAMPLES else 0.0
 
 
 @contextmanager
