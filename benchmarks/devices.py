@@ -14,12 +14,17 @@ from math import inf
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
 from benchmarks.minsky import LONGER, STEPS
 from benchmarks.shared.tables import markdown
 from scaling.analysis import estimates
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, summarize
-from scaling.features.devices.pairs import DevicePair, device_pairs, rank_correlation
+from scaling.features.devices.pairs import DevicePair, device_pairs
 from scaling.features.devices.report import pairs_table, profiles_table
 from scaling.reporting.words import Table, duration, with_interval
 from scaling.results.rows import Row, launch_of, launch_seconds
@@ -27,8 +32,12 @@ from scaling.results.store import read_rows
 from scaling.study.planning import Point
 from scaling.study.spec import CPU, GPU
 
+Floats = NDArray[np.float64]
+
 # Fewer have no interval worth a ratio.
 LEAST_LAUNCHES = 3
+# Draws of the bootstrap; fewer workloads than this have no order worth a correlation.
+DRAWS, LEAST_WORKLOADS = 4000, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +196,29 @@ def correlation(gains: Folder, efficiencies: Folder) -> list[str]:
             lines.append((framework, mode, str(len(used)), sizes, value))
     headers = ("framework", "mode", "networks", "efficiency of", "rank correlation of CPU efficiency with GPU gain")
     return markdown(headers, lines)
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float], seed: int = 1) -> Estimate | None:
+    """Spearman's rank correlation (1904), with the percentile interval of a bootstrap over workloads (Efron 1979).
+
+    None with fewer than four values, or if all are equal.
+    """
+    if len(one) < LEAST_WORKLOADS:
+        return None
+    drawn = np.random.default_rng(seed).integers(len(one), size=(DRAWS, len(one)))
+    samples = [np.array(one, dtype=float)[drawn], np.array(other, dtype=float)[drawn]]
+    (value,), coefficients = _spearman(np.array([one]), np.array([other])), _spearman(*samples)
+    if np.isnan(value):
+        return None
+    return Estimate(float(value), *map(float, np.nanquantile(coefficients, (0.025, 0.975))))
+
+
+def _spearman(ones: Floats, others: Floats) -> Floats:
+    """Pearson's coefficient of the ranks, row by row; NaN for a row of equal values."""
+    first, second = (rankdata(values, axis=1) - (values.shape[1] + 1) / 2 for values in (ones, others))
+    with np.errstate(invalid="ignore"):
+        products = (first * second).sum(axis=1) / np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    return np.asarray(products)
 
 
 def _counts_as_efficiency(summary: Summary) -> bool:

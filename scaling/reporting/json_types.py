@@ -1,11 +1,13 @@
 """Types of which the JSON of commands is made."""
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, Literal, NotRequired, TypedDict, get_type_hints
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar, get_type_hints
 
 from scaling.study.planning import Point
 
+T = TypeVar("T")
 Fields = Mapping[str, Any]
 
 # Made at run time, which a type checker does not follow.
@@ -39,3 +41,25 @@ def estimate_keys(*names: str) -> Fields:
 SETTINGS: Fields = {name: hint | None for name, hint in get_type_hints(Point).items()}
 POINT = record("Point", SETTINGS)
 ESTIMATE = record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)
+
+
+@dataclass(frozen=True)
+class Facts(Generic[T]):
+    """An object in JSON: every key with its type and the function that computes its value."""
+
+    name: str
+    keys: Mapping[str, tuple[Any, Callable[[T], object]]]
+
+    @cached_property
+    def types(self) -> Fields:
+        """The type of every key."""
+        return {key: hint for key, (hint, _) in self.keys.items()}
+
+    @cached_property
+    def record(self) -> Any:
+        """The type of the object."""
+        return record(self.name, self.types)
+
+    def of(self, item: T) -> dict[str, Any]:
+        """The object of an item."""
+        return {key: value(item) for key, (_, value) in self.keys.items()}

@@ -4,8 +4,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from msgspec import structs
+from scipy.stats import spearmanr
 
 from benchmarks import devices
 from benchmarks.shared.devices import pretend_study, write_folder
@@ -124,3 +126,18 @@ def test_docs_have_the_tables_that_their_command_prints(monkeypatch, capsys):
     shown = [line for line in document.splitlines() if re.match(r"\| \w+ \| train \|", line)]
     assert len(shown) == 5
     assert {*shown} <= {*printed}
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_rank_correlation_is_that_of_scipy(ties):
+    rng = np.random.default_rng(3)
+    one = rng.integers(4, size=12).astype(float) if ties else rng.normal(size=12)
+    other = one + rng.normal(size=12)
+    found = devices.rank_correlation(list(one), list(other))
+    assert found.value == pytest.approx(spearmanr(one, other).statistic)
+    assert found.low < found.value < found.high
+
+
+def test_a_few_workloads_or_equal_ones_have_no_order():
+    assert devices.rank_correlation([1, 2, 3], [1, 2, 3]) is None
+    assert devices.rank_correlation([1, 1, 1, 1], [1, 2, 3, 4]) is None

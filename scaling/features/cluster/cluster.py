@@ -1,4 +1,4 @@
-"""A cluster as a frozen value, from TOML or from Python, checked once: its node types. Pure."""
+"""A cluster and its node types as checked values, from TOML or from Python. Pure."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -8,19 +8,19 @@ from msgspec import Meta
 from scaling.errors import ScalingError, excerpt
 from scaling.study.keys import Key, as_list, keyed, parse_duration, parse_toml
 
-# Folders that stand beside those of the node types.
+# Folders in results folders that are not node types.
 RESERVED_NAMES = ("jobs", "figures")
 
 
 class ClusterError(ScalingError):
-    """A cluster that cannot be understood, reached or used as asked."""
+    """A cluster that cannot be read, reached or used as requested."""
 
 
 def _seconds(value: object) -> object:
     return math.ceil(parse_duration(value)) if isinstance(value, str) else value
 
 
-# What goes into a line of a batch script must stay in that line.
+# Text for one line of a batch script.
 Line = Annotated[str, Meta(min_length=1, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Lines = tuple[Line, ...]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
@@ -29,7 +29,7 @@ Seconds = Annotated[int, Meta(ge=1, le=864_000)]
 
 @keyed(ClusterError)
 class NodeType:
-    """Nodes that are alike, how the scheduler is asked for one, and how many may be had at a time."""
+    """Equal nodes: how the scheduler is asked for one, and how many are used at a time."""
 
     name: Annotated[Name, Key("a word of letters, digits, '-' and '_'")]
     scheduler: Annotated[Literal["slurm", "lsf", "pbs"], Key("'slurm', 'lsf' or 'pbs'")] = "slurm"
@@ -40,18 +40,18 @@ class NodeType:
     options: Annotated[Lines, Key('further options of the scheduler, such as ["--reservation=r1"]', as_list)] = ()
     nodes: Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, Key("a number from 1 to 10000")] = None
     walltime: Annotated[Seconds, Key('a time such as "4h" or "01:30:00", at most ten days', _seconds)] = 3600
-    setup: Annotated[str, Key("shell lines that a job executes before anything else")] = ""
+    setup: Annotated[str, Key("shell lines that a job executes first")] = ""
     python: Annotated[Line | None, Key('the interpreter on the nodes, such as "python3" after a set-up line')] = None
     core_hour: Annotated[float, Meta(gt=0, lt=1e9), Key("the price of a core for an hour, above 0")] = 1.0
 
     @property
     def node_count(self) -> int:
-        """How many nodes may be had at a time: those named, where no number is given."""
+        """The number of nodes used at a time; by default, the number of hosts."""
         return self.nodes or len(self.hosts) or 1
 
 
 def _node_types(value: Any) -> Any:
-    """Tables as node types; what is not a list of tables is left for the check that follows."""
+    """Tables as node types; other values are left to the check that follows."""
     if not isinstance(value, list | tuple) or not all(isinstance(table, dict | NodeType) for table in value):
         return value
     return tuple(_node_type(number, table) for number, table in enumerate(value, 1))
@@ -63,7 +63,7 @@ def _node_type(number: int, table: dict[str, Any] | NodeType) -> NodeType:
         if one.name in RESERVED_NAMES:
             raise ClusterError(f"it cannot be called '{one.name}', because results folders have a folder of that name")
         if one.hosts and (one.nodes or 1) > len(one.hosts):
-            raise ClusterError(f"{one.nodes} nodes are asked for, but the hosts named are only {len(one.hosts)}")
+            raise ClusterError(f"nodes is {one.nodes}, but hosts names only {len(one.hosts)}")
     except ClusterError as error:
         raise ClusterError(f"node type {number}: {error}") from error
     return one
@@ -74,14 +74,14 @@ NodeTypes = Annotated[tuple[NodeType, ...], Meta(min_length=1)]
 
 @keyed(ClusterError)
 class Cluster:
-    """Every node type a study is carried out on, and how often folders and scheduler are read."""
+    """The node types that a study runs on, and the interval at which folders and scheduler are read."""
 
     node_types: Annotated[NodeTypes, Key("at least one [[node_types]] table", _node_types)]
     poll_seconds: Annotated[float, Meta(ge=0.2, le=3600), Key("seconds from 0.2 to 3600")] = 10.0
 
 
 def cluster_from_toml(text: str, source: str) -> Cluster:
-    """The cluster a TOML text describes."""
+    """The cluster that a TOML text describes."""
     try:
         cluster = Cluster(**parse_toml(text))
         names = [one.name for one in cluster.node_types]

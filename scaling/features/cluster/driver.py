@@ -1,7 +1,7 @@
 """The driver of a study on a cluster: it cuts the study into shards, submits a job for each, and merges their rows.
 
-It has no state but the folder: killed at any moment and started again, it goes on with the jobs that are there. A run
-is merged once, whichever jobs made it. Nothing listens anywhere: driver and jobs share files alone.
+Its only state is the folder: a driver that was killed at any moment is continued by the next one. Each run is merged
+once, whichever job made it. Driver and jobs share files only; neither listens on the network.
 """
 
 import shutil
@@ -44,24 +44,24 @@ from scaling.study.planning import incompatibility_anywhere
 from scaling.study.spec import Study, study_from_toml
 from scaling.study.workload import check_workload
 
-# So many jobs may end one after another without a new run, or one more than the node type has nodes.
+# A node type is given up after this number of jobs without a new run in sequence, or one more than its nodes.
 MOST_FAILURES = 3
-# A scheduler may need a moment to know of a job that it has taken.
+# Seconds until a scheduler lists a job that it has accepted.
 SECONDS_TO_BE_KNOWN = 10.0
-# How long jobs may take to end once they have been cancelled.
+# Seconds that cancelled jobs may take to end.
 SECONDS_TO_LEAVE = 120.0
 SECONDS_BETWEEN_LOOKS = 0.5
-# Of the log of a job that made nothing, so much is shown.
+# Characters shown from the end of a job's log.
 LONGEST_TAIL = 300
 
 
 class NodeTypeError(ScalingError):
-    """A node type that cannot go on; the others do."""
+    """A node type cannot continue; the others can."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A study on a cluster, and the folder its results go to."""
+class ClusterSweep:
+    """A study on a cluster, and the folder of its results."""
 
     study: Study
     toml: str
@@ -73,30 +73,37 @@ class Asked:
     full: bool = False
 
     def requests(self, node_type: NodeType) -> list[Request]:
-        """What the jobs of a node type are asked for: whole launches, dealt to as many nodes as may be had."""
+        """The requests of a node type's jobs: whole launches, divided among its nodes."""
         launches = self.study.launches + (self.study.design == "apart")  # one core is measured again at the end
         of = min(node_type.node_count, launches)
         shards = (Shard(number, of) for number in range(1, of + 1))
         return [Request(node_type.name, shard, self.toml, self.budget, self.full) for shard in shards]
 
 
+@dataclass(frozen=True, slots=True)
+class OpenJob:
+    """A job that is queued or running; `submitted_at` is unknown for jobs of earlier drivers."""
+
+    request: Request
+    number: str
+    host: str | None
+    submitted_at: float = float("-inf")
+
+
 class NodeTypeSweep:
     """A study on one node type: its jobs, and the folder that their rows are merged into."""
 
-    def __init__(self, asked: Asked, node_type: NodeType, jobs: Jobs, monitor: Monitor) -> None:
-        self.node_type = node_type
-        self.name = node_type.name
-        self.folder = asked.folder
+    def __init__(self, sweep: ClusterSweep, node_type: NodeType, jobs: Jobs, monitor: Monitor) -> None:
+        self.node_type, self.name = node_type, node_type.name
+        self.folder = sweep.folder
         self.jobs = jobs
         self.monitor = monitor
-        self.store = Store(asked.folder / self.name)
+        self.store = Store(sweep.folder / self.name)
         self.merged = {row.run.key for row in read_rows(self.store.folder)}
-        self.pending = asked.requests(node_type)
-        self.open: dict[JobFolder, Request] = {}
+        self.pending = sweep.requests(node_type)
+        self.open: dict[JobFolder, OpenJob] = {}
         self.reason: str | None = None
-        self._numbers: dict[JobFolder, str] = {}
-        self._hosts: dict[JobFolder, str | None] = {}
-        self._submitted: dict[JobFolder, float] = {}
+        self._has_begun = False
         self._offsets: dict[JobFolder, int] = {}
         self._excluded: set[str] = set()
         self._failures = 0
@@ -104,20 +111,17 @@ class NodeTypeSweep:
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing left to do, or no way to do it."""
+        """Whether it is complete or was given up."""
         return self.reason is not None or not (self.pending or self.open)
 
     def note(self, sentence: str) -> None:
-        """Say something about the node type."""
+        """Report a sentence about the node type."""
         self.monitor.note(f"{self.name}: {sentence}")
 
     def resume(self, redo: Redo | None, check: Callable[[], None]) -> None:
-        """Go on with the jobs of earlier drivers: keep those that do what is asked for, and end the others."""
-        unwanted = []
-        for job in job_folders(self.folder, self.name):
-            if job.read(Closed) is None and not self._adopt(job, redo):
-                unwanted.append(job)
-        self._end(unwanted, check)
+        """Continue the jobs of earlier drivers: keep those with a pending request, and end the others."""
+        jobs = [job for job in job_folders(self.folder, self.name) if job.read(Closed) is None]
+        self._end([job for job in jobs if not self._adopt(job, redo)], check)
         if redo:
             self._set_aside(redo)
         for job in job_folders(self.folder, self.name):
@@ -128,21 +132,17 @@ class NodeTypeSweep:
             self.note(made_before(read_rows(self.store.folder)))
 
     def _adopt(self, job: JobFolder, redo: Redo | None) -> bool:
-        """Take over a job that is alive and still wanted; whether it is."""
-        number = _number(job)
-        if number is None:  # its driver was killed as it submitted it
+        """Take over a job if it is alive and its request is pending; whether it was taken over."""
+        if job.number is None:  # its driver was killed while it submitted the job
             job.claim(Started())
-            number = _number(job)
-        request = job.read(Request)
+        number, request, submitted = job.number, job.read(Request), job.read(Submitted)
         if redo or number is None or request not in self.pending or not self.jobs.alive([number]):
             return False
-        submitted = job.read(Submitted)
-        self._watch(job, request, number, submitted.host if submitted else None)
+        self._watch(job, OpenJob(request, number, submitted.host if submitted else None))
         return True
 
     def _end(self, jobs: Sequence[JobFolder], check: Callable[[], None]) -> None:
-        """Cancel jobs that are not wanted, wait until nothing more can come from them, and take their rows."""
-        alive = self.jobs.alive([number for job in jobs if (number := _number(job))])
+        alive = self.jobs.alive([number for job in jobs if (number := job.number)])
         self.jobs.cancel(sorted(alive))
         deadline = time.monotonic() + SECONDS_TO_LEAVE
         while alive and time.monotonic() < deadline:
@@ -153,7 +153,7 @@ class NodeTypeSweep:
             self._close(job)
 
     def _set_aside(self, redo: Redo) -> None:
-        """Set runs aside that are to be made again, and forget the jobs that made them."""
+        """Set aside the runs to be repeated, and remove the jobs that made them."""
         for job in list(job_folders(self.folder, self.name)):
             shutil.rmtree(job.path)
         runs = self.store.set_runs_aside(redo)
@@ -161,36 +161,36 @@ class NodeTypeSweep:
         self.merged = {row.run.key for row in read_rows(self.store.folder)}
 
     def advance(self) -> None:
-        """Merge new rows, see to jobs that have ended, and submit those that are missing."""
-        alive = self.jobs.alive(list(self._numbers.values()))
-        for job in list(self.open):
-            is_new = time.monotonic() - self._submitted[job] < SECONDS_TO_BE_KNOWN
-            ended = job.read(Ended)
-            before = len(self.merged)
+        """Merge new rows, handle jobs that have ended, and submit missing jobs."""
+        alive = self.jobs.alive([one.number for one in self.open.values()])
+        for job, one in list(self.open.items()):
+            is_new = time.monotonic() - one.submitted_at < SECONDS_TO_BE_KNOWN
+            ended, before = job.read(Ended), len(self.merged)
             self._merge(job)
             self._failures = 0 if len(self.merged) > before else self._failures
-            if ended or not (is_new or self._numbers[job] in alive):
-                self._see_to(job, ended or job.read(Ended))
+            if ended or not (is_new or one.number in alive):
+                self._finish(job, ended or job.read(Ended))
         for request in list(self.pending):
             self._submit(request)
 
-    def _see_to(self, job: JobFolder, ended: Ended | None) -> None:
-        """Close a job that has ended; where it was not done, its shard is pending again."""
+    def _finish(self, job: JobFolder, ended: Ended | None) -> None:
+        """Close a job that has ended; if it is not done, its shard is pending again."""
         before = len(self.merged)
         self._close(job)
-        request, number = self.open.pop(job), self._numbers.pop(job)
+        finished = self.open.pop(job)
         if ended and ended.status == "done":
             return
-        self.pending.append(request)
+        self.pending.append(finished.request)
         self._failures = 0 if len(self.merged) > before else self._failures + 1
         reason = (ended.reason if ended else None) or "it vanished"
         if ended and ended.status == "failed":
             raise NodeTypeError(reason)
-        if ended and ended.status == "refused":
-            self._exclude(job)
         started = job.read(Started)
-        where = f" on {started.node}" if started and started.node else ""
-        self.note(f"job {number}{where} was not done ({reason}); its launches go to another job")
+        node = started.node if started else None
+        if ended and ended.status == "refused":
+            self._excluded |= {name for name in (node, finished.host) if name}
+        on_node = f" on {node}" if node else ""
+        self.note(f"job {finished.number}{on_node} was not done ({reason}); its launches go to another job")
         if self._failures >= max(MOST_FAILURES, self.node_type.node_count + 1):
             tail = job.log_tail(LONGEST_TAIL)
             raise NodeTypeError(
@@ -198,56 +198,48 @@ class NodeTypeSweep:
                 + (f"; its log ends: {tail}" if tail else "")
             )
 
-    def _exclude(self, job: JobFolder) -> None:
-        """Ask for the node of a job no more."""
-        started = job.read(Started)
-        self._excluded |= {name for name in (started.node if started else None, self._hosts[job]) if name}
-
     def _submit(self, request: Request) -> None:
-        """Submit a job for a request; without a host that is free, later."""
+        """Submit a job for a request, unless all hosts are taken."""
         host = None
         if self.node_type.hosts:
-            taken = {self._hosts[job] for job in self.open} | self._excluded
+            taken = {one.host for one in self.open.values()} | self._excluded
             host = next((name for name in self.node_type.hosts if name not in taken), None)
             if host is None:
                 if not self.open:
                     raise NodeTypeError("none of its hosts can be used; see the notes above")
                 return
         job = new_job_folder(self.folder, request)
-        number = self._number_of(job, host)
-        if number is not None:
-            job.write(Submitted(number, host))
-            self.pending.remove(request)
-            self._watch(job, request, number, host)
-            self._submitted[job] = time.monotonic()
-
-    def _number_of(self, job: JobFolder, host: str | None) -> str | None:
-        """Submit a job; None where the scheduler does not take it just now."""
         try:
-            return self.jobs.submit(job.path.resolve(), host, self._excluded)
+            number = self.jobs.submit(job.path.resolve(), host, self._excluded)
         except ClusterError as error:
             shutil.rmtree(job.path)
             self._failures += 1
-            if not self._submitted or self._failures >= MOST_FAILURES:
+            if not self._has_begun or self._failures >= MOST_FAILURES:
                 raise NodeTypeError(str(error)) from error
             self.note(str(error))
-            return None
+            return
+        job.write(Submitted(number, host))
+        self._watch(job, OpenJob(request, number, host, time.monotonic()))
 
-    def _watch(self, job: JobFolder, request: Request, number: str, host: str | None) -> None:
-        self.open[job], self._numbers[job], self._hosts[job] = request, number, host
-        self.pending = [one for one in self.pending if one != request]
-        self._submitted[job] = float("-inf")
+    def _watch(self, job: JobFolder, one: OpenJob) -> None:
+        self.open[job] = one
+        self.pending = [request for request in self.pending if request != one.request]
+        self._has_begun = True
 
     def _close(self, job: JobFolder) -> None:
-        """Take what is left of a job, and no more after that."""
+        """Merge the last rows and the power of a job, and ignore it from then on."""
         job.claim(Started())
         self._merge(job)
-        self._merge_power(job)
+        for trace in read_power(job.path):
+            if trace.run.key in self.merged:  # a trace that is stored twice is read once
+                self.store.append_power(trace)
         job.write(Closed())
 
     def _merge(self, job: JobFolder) -> None:
-        """Store the runs of a job that are new."""
-        self._read_plan(job)
+        if self._planned is None and (planned := job.read(Planned)):
+            self._planned = planned.runs
+            for note in (*planned.notes, f"{len(self.merged)} of {count(planned.runs, 'run')} are done"):
+                self.note(note)
         offset = self._offsets.get(job, 0)
         rows, self._offsets[job] = job.new_rows(offset)
         if rows and not offset:
@@ -258,43 +250,32 @@ class NodeTypeSweep:
                 self.merged.add(row.run.key)
                 self.monitor.merge(row, f"{self.name}: [{len(self.merged)}/{self._planned or '?'}] {_words(row)}")
 
-    def _merge_power(self, job: JobFolder) -> None:
-        """Store the power of a job's runs; a trace that is there already is passed over when it is read."""
-        for trace in read_power(job.path):
-            if trace.run.key in self.merged:
-                self.store.append_power(trace)
-
-    def _read_plan(self, job: JobFolder) -> None:
-        if self._planned is None and (planned := job.read(Planned)):
-            self._planned = planned.runs
-            for note in planned.notes:
-                self.note(note)
-            self.note(f"{len(self.merged)} of {count(planned.runs, 'run')} are there")
-
     def _describe(self, job: JobFolder) -> None:
-        """Copy the study and the doctor's findings of a job that has begun to make runs."""
         self.store.write_study(read_study_toml(job.path) or "")
         if (job.path / FINDINGS).exists():
             replace_file(self.store.folder / FINDINGS, read_regular_text(job.path / FINDINGS))
 
     def give_up(self, reason: str) -> None:
-        """Leave the node type for now."""
+        """Stop the node type for now, and report the reason unless it never began."""
         self.reason = reason
         self.cancel()
+        if self._has_begun:
+            self.note(reason)
 
     @property
     def never_began(self) -> bool:
         """Whether it was given up before any job was submitted."""
-        return self.reason is not None and not self._submitted
+        return self.reason is not None and not self._has_begun
 
     def cancel(self) -> None:
-        """Cancel the jobs, and take what they have made by now; the next driver takes the rest."""
-        if not self.jobs.cancel(list(self._numbers.values())):
-            self.note(f"the scheduler does not cancel {', '.join(self._numbers.values())}; see whether they hold nodes")
+        """Cancel the jobs and merge their rows so far; the next driver merges the rest."""
+        numbers = [one.number for one in self.open.values()]
+        if not self.jobs.cancel(numbers):
+            self.note(f"the scheduler did not cancel jobs {', '.join(numbers)}; check whether they hold nodes")
         for job in self.open:
             with suppress(ScalingError):
                 self._merge(job)
-        self.open, self._numbers = {}, {}
+        self.open = {}
 
 
 def run_on_cluster(
@@ -307,51 +288,52 @@ def run_on_cluster(
     monitor: Monitor,
     full: bool,
 ) -> tuple[Results, list[str]]:
-    """Carry out a study on every node type of a cluster; the results, and the node types that are not complete."""
+    """Run a study on every node type of a cluster; the results, and the node types that are not complete."""
     requested, toml = read_study(study, settings)
     _refuse_keys_of_one_machine(requested)
     for text in requested.workloads:
         check_workload(text, read_catalogue())
-    where = folder or default_folder(requested)
     cluster_toml = _read_cluster_file(cluster)
-    described = cluster_from_toml(cluster_toml, str(cluster))
-    asked = Asked(requested, toml, described, cluster_toml, where, budget, redo, full)
-    sweeps = _drive(asked, monitor)
+    node_types = cluster_from_toml(cluster_toml, str(cluster))
+    output = folder or default_folder(requested)
+    sweeps = _drive(ClusterSweep(requested, toml, node_types, cluster_toml, output, budget, redo, full), monitor)
     measured = any(has_rows(sweep.store.folder) for sweep in sweeps)
     incomplete = [sweep.name for sweep in sweeps if sweep.reason is not None]
-    return load(where) if measured else Results(where, ()), incomplete
+    return load(output) if measured else Results(output, ()), incomplete
 
 
-def _drive(asked: Asked, monitor: Monitor) -> list[NodeTypeSweep]:
-    """Have every node type swept; however this ends, no job of ours is left in the queue unless we are killed."""
-    jobs = [Jobs(node_type) for node_type in asked.cluster.node_types]
+def _drive(sweep: ClusterSweep, monitor: Monitor) -> list[NodeTypeSweep]:
+    """Sweep on every node type; unless this process is killed, no job stays in the queue."""
+    jobs = [Jobs(node_type) for node_type in sweep.cluster.node_types]
     with ExitStack() as undo:
-        requests = undo.enter_context(
-            stop_requests(lambda: f"what was measured is kept in {asked.folder}", at_once=False)
-        )
+        kept = f"what was measured is kept in {sweep.folder}"
+        requests = undo.enter_context(stop_requests(lambda: kept, at_once=False))
         sweeps = []
-        _refuse_another(asked)
-        for node_type, jobs_of_type in zip(asked.cluster.node_types, jobs, strict=True):
-            sweeps.append(sweep := NodeTypeSweep(asked, node_type, jobs_of_type, monitor))
-            undo.callback(sweep.store.close)
-            undo.callback(sweep.cancel)
-        replace_file(asked.folder / CLUSTER, asked.cluster_toml)
-        replace_file(asked.folder / STUDY, asked.toml)
-        for sweep in sweeps:
-            sweep.resume(asked.redo, requests.check)
-        _loop(sweeps, requests, asked.cluster.poll_seconds)
+        _refuse_another(sweep)
+        for node_type, jobs_of_type in zip(sweep.cluster.node_types, jobs, strict=True):
+            sweeps.append(one := NodeTypeSweep(sweep, node_type, jobs_of_type, monitor))
+            undo.callback(one.store.close)
+            undo.callback(one.cancel)
+        replace_file(sweep.folder / CLUSTER, sweep.cluster_toml)
+        replace_file(sweep.folder / STUDY, sweep.toml)
+        for one in sweeps:
+            one.resume(sweep.redo, requests.check)
+        _loop(sweeps, requests, sweep.cluster.poll_seconds)
     return sweeps
 
 
 def _loop(sweeps: Sequence[NodeTypeSweep], requests: StopRequests, seconds: float) -> None:
-    """Look after every node type until all have ended."""
+    """Advance every node type until all have ended."""
     woken = threading.Event()
     requests.wake = woken.set
     while not all(sweep.ended for sweep in sweeps):
         for sweep in sweeps:
             requests.check()
             if not sweep.ended:
-                _advance(sweep)
+                try:
+                    sweep.advance()
+                except ScalingError as error:
+                    sweep.give_up(str(error))
         if all(sweep.never_began for sweep in sweeps):
             raise ClusterError(str(sweeps[0].reason))
         if not all(sweep.ended for sweep in sweeps):
@@ -359,21 +341,6 @@ def _loop(sweeps: Sequence[NodeTypeSweep], requests: StopRequests, seconds: floa
     for sweep in sweeps:
         if sweep.never_began:
             sweep.note(str(sweep.reason))
-
-
-def _advance(sweep: NodeTypeSweep) -> None:
-    try:
-        sweep.advance()
-    except ScalingError as error:
-        sweep.give_up(str(error))
-        if not sweep.never_began:
-            sweep.note(str(error))
-
-
-def _number(job: JobFolder) -> str | None:
-    """The scheduler's number of a job; None where it was never submitted, as far as is known."""
-    submitted, started = job.read(Submitted), job.read(Started)
-    return submitted.job if submitted else started.job if started else None
 
 
 def _words(row: Row) -> str:
@@ -394,13 +361,13 @@ def _refuse_keys_of_one_machine(study: Study) -> None:
         )
 
 
-def _refuse_another(asked: Asked) -> None:
-    """Refuse a folder of one machine, and one in which a node type was begun with another study."""
-    if (asked.folder / ROWS.file).exists():
-        raise StoreError(f"{asked.folder} holds the results of one machine; choose another folder with -o")
-    make_folder(asked.folder)
-    for path in sorted(asked.folder.glob(f"*/{STUDY}")):
-        reason = incompatibility_anywhere(study_from_toml(path.read_text(), str(path)), asked.study)
+def _refuse_another(sweep: ClusterSweep) -> None:
+    """Refuse the results folder of one machine or of another study."""
+    if (sweep.folder / ROWS.file).exists():
+        raise StoreError(f"{sweep.folder} holds the results of one machine; choose another folder with -o")
+    make_folder(sweep.folder)
+    for path in sorted(sweep.folder.glob(f"*/{STUDY}")):
+        reason = incompatibility_anywhere(study_from_toml(path.read_text(), str(path)), sweep.study)
         if reason:
             raise StoreError(f"{path.parent} holds another study: {reason}; choose another folder with -o")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from scaling.features.cluster.node_types import NodeTypeEvaluation
 from scaling.reporting.plots.capacity import reach_target, target_level
@@ -32,33 +33,39 @@ from scaling.study.planning import Point
 
 
 def efficiency(node_types: Sequence[NodeTypeEvaluation]) -> Drawing | NotDrawn:
-    """Draw the parallel efficiency of every node type against its own one core."""
-    groups = _groups(node_types, EFFICIENCY)
-    if not _several_cores(groups):
-        return NotDrawn(ONE_CORE_ONLY)
-    limits = y_limits(_series(groups), EFFICIENCY.least)
-    figure = CoresFigure([_panel(*group, limits) for group in groups.items()], EFFICIENCY.y_label, ideal=100.0)
-    caption = f"Speedup divided by cores, of every node type against its own one core. {MARKS}; lines are laws."
-    return Drawing(caption, compile_figure(figure))
+    """Draw the parallel efficiency of every node type relative to its own one core."""
+    caption = f"Speedup divided by cores, of every node type relative to its own one core. {MARKS}; lines are laws."
+    return _over_one_core(node_types, EFFICIENCY, caption, ideal=100.0)
 
 
 def speedup(node_types: Sequence[NodeTypeEvaluation]) -> Drawing | NotDrawn:
-    """Draw the speedup of every node type against its own one core."""
-    groups = _groups(node_types, SPEEDUP)
-    if not _several_cores(groups):
-        return NotDrawn(ONE_CORE_ONLY)
-    log = logarithmic([mark.cores for series in _series(groups) for mark in series.marks])
-    limits = y_limits(_series(groups), SPEEDUP.least, log=log)
-    panels = [_panel(*group, limits) for group in groups.items()]
+    """Draw the speedup of every node type relative to its own one core."""
     caption = (
-        "Times as fast as one core of the same node type; on the dotted line every core adds as much as the first. "
+        "Speedup over one core of the same node type; on the dotted line every core adds as much as the first. "
         f"{MARKS}; lines are laws."
     )
-    return Drawing(caption, compile_figure(CoresFigure(panels, SPEEDUP.y_label, ideal="linear", log_y=True)))
+    return _over_one_core(node_types, SPEEDUP, caption, ideal="linear", log_y=True)
+
+
+def _over_one_core(
+    node_types: Sequence[NodeTypeEvaluation],
+    quantity: Quantity,
+    caption: str,
+    *,
+    ideal: float | Literal["linear"],
+    log_y: bool = False,
+) -> Drawing | NotDrawn:
+    groups = _groups(node_types, quantity)
+    if not _several_cores(groups):
+        return NotDrawn(ONE_CORE_ONLY)
+    log = log_y and logarithmic([mark.cores for series in _series(groups) for mark in series.marks])
+    limits = y_limits(_series(groups), quantity.least, log=log)
+    panels = [_panel(*group, limits) for group in groups.items()]
+    return Drawing(caption, compile_figure(CoresFigure(panels, quantity.y_label, ideal=ideal, log_y=log_y)))
 
 
 def capacity(node_types: Sequence[NodeTypeEvaluation], target: float | None = None) -> Drawing | NotDrawn:
-    """Draw the throughput of every node type, and a target if there is one."""
+    """Draw the throughput of every node type, and the target if there is one."""
     groups = _groups(node_types, THROUGHPUT)
     if not _several_cores(groups):
         return NotDrawn(ONE_CORE_ONLY)
@@ -66,12 +73,12 @@ def capacity(node_types: Sequence[NodeTypeEvaluation], target: float | None = No
         replace(_panel(name, group, reach_target(y_limits(group, 0.0), target)), target=target_level(target))
         for name, group in groups.items()
     ]
-    caption = f"Work done per second: a node type may scale worse and still be faster. {MARKS}; lines are laws."
+    caption = f"Work per second: a node type may scale worse and still be faster. {MARKS}; lines are laws."
     return Drawing(caption, compile_figure(CoresFigure(panels, THROUGHPUT.y_label, share_y=False, linear=True)))
 
 
 def _groups(node_types: Sequence[NodeTypeEvaluation], quantity: Quantity) -> dict[str, list[Series]]:
-    """The series of everything held fixed but cores and node type, by name, in the order of the points."""
+    """The series of every program by its name: its other settings are fixed, cores and node type differ."""
     lines = [
         (index, node_type.name, line)
         for index, node_type in enumerate(node_types)
@@ -80,26 +87,17 @@ def _groups(node_types: Sequence[NodeTypeEvaluation], quantity: Quantity) -> dic
     counts = core_counts([line for _, _, line in lines], quantity)
     groups: dict[Point, list[Series]] = {}
     for index, name, line in lines:
-        series = _in_node_type(specify(line, quantity, counts), name, index)
-        groups.setdefault(line.point, []).append(series)
+        groups.setdefault(line.point, []).append(_restyle(specify(line, quantity, counts), name, index))
     return dict(zip(distinct_names(list(groups)), groups.values(), strict=True))
 
 
-def _in_node_type(series: Series, name: str, index: int) -> Series:
-    """A series in the look of its node type."""
+def _restyle(series: Series, name: str, index: int) -> Series:
     laws: list[LawLine] = [replace(law, colour=colour(index)) for law in series.laws]
-    return replace(
-        series,
-        label=name,
-        laws=laws,
-        in_legend=True,
-        colour=colour(index),
-        marker=marker(index),
-    )
+    return replace(series, label=name, laws=laws, in_legend=True, colour=colour(index), marker=marker(index))
 
 
 def _panel(title: str, group: Sequence[Series], limits: tuple[float, float]) -> Panel:
-    """A program on every node type; what is wrong with a law is said of its node type."""
+    """A program on every node type; a remark names its node type."""
     remark = "; ".join(f"{series.label}: {series.remark}" for series in group if series.remark)
     return Panel([replace(series, remark="") for series in group], limits, title, remark)
 

@@ -1,18 +1,18 @@
-"""The results folder of a cluster: for every node type a folder like any other, and the folders of the jobs.
+"""The results folder of a cluster, with an ordinary results folder per node type and the folders of the jobs.
 
-DIR/cluster.toml  DIR/study.toml             what was asked for
-DIR/NODE_TYPE/rows.jsonl, machine.json, …    an ordinary results folder, so that every command reads it
-DIR/jobs/NODE_TYPE-3/                        a job: what it was asked for, its log, and the folder that it sweeps into
+DIR/cluster.toml  DIR/study.toml             the cluster and the study as requested
+DIR/NODE_TYPE/rows.jsonl, machine.json, …    an ordinary results folder, which every command reads
+DIR/jobs/NODE_TYPE-3/                        a job: its request, its log, and the folder that it sweeps into
 
-Driver and job know of each other by files of a job's folder alone, each written once and whole: the driver writes
-`request.json`, `submitted.json` and, once it has merged all rows and takes no more, `closed.json`; the job writes
-`started.json`, `planned.json` and `ended.json`. Whoever creates `started.json` first decides whether a job runs: one
-whose driver was killed before it knew the job's number is withdrawn by the next driver, or has a node.
+Driver and job communicate only by files in the job's folder, each written once and atomically. The driver writes
+`request.json`, `submitted.json` and, once it has merged all rows and will merge no more, `closed.json`; the job writes
+`started.json`, `planned.json` and `ended.json`. Whoever creates `started.json` first decides whether a job runs: if a
+driver was killed before it knew the job's number, the next driver withdraws the job, unless it has a node already.
 """
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Literal, TypeVar
@@ -29,12 +29,12 @@ from scaling.results.store import ROWS
 T = TypeVar("T")
 
 CLUSTER, JOBS = "cluster.toml", "jobs"
-# The study as it was asked for; `study.toml` is the part of it that a node could do.
+# The study as requested; `study.toml` is the part that the node can do.
 ASKED, LOG = "asked.toml", "log"
 
 
 def read_cluster(folder: Path) -> Cluster:
-    """The cluster a folder was last swept on."""
+    """The cluster that a folder was last swept on."""
     path = folder / CLUSTER
     try:
         return cluster_from_toml(read_regular_text(path), str(path))
@@ -46,7 +46,7 @@ def read_cluster(folder: Path) -> Cluster:
 
 
 def measured_node_types(folder: Path) -> list[Member]:
-    """The node types that have rows, in the order of the cluster file; refused where there is none yet."""
+    """The node types with rows, in the order of the cluster file; StoreError without rows."""
     members = [Member(one.name, folder / one.name, one.core_hour) for one in read_cluster(folder).node_types]
     measured = [member for member in members if has_rows(member.folder)]
     if not measured:
@@ -54,36 +54,31 @@ def measured_node_types(folder: Path) -> list[Member]:
     return measured
 
 
-def unmeasured_node_types(folder: Path) -> list[str]:
-    """The names of node types that have no rows yet."""
-    return [one.name for one in read_cluster(folder).node_types if not has_rows(folder / one.name)]
-
-
 def has_rows(folder: Path) -> bool:
-    """Whether a folder has rows; an empty file is there as long as a node type has no node."""
+    """Whether a folder has rows; the file is empty until a job of the node type has a node."""
     path = folder / ROWS.file
     return path.exists() and path.stat().st_size > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Every so many launches of a study, from the `number`-th on: 2 of 3 are launches 2, 5, 8, …"""
+    """A part of the launches of a study: 2 of 3 has launches 2, 5, 8, …"""
 
     number: int
     of: int
 
     def has(self, launch: int) -> bool:
-        """Whether a launch belongs to it."""
+        """Whether it includes a launch."""
         return (launch - self.number) % self.of == 0
 
     def next_after(self, launch: int) -> int:
-        """Its next launch after one of any shard."""
+        """Its next launch after a launch of any shard."""
         return launch + 1 + (self.number - launch - 1) % self.of
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a job is asked for: a shard of a study on a node type, and the seconds that it may spend on it."""
+    """The task of a job: a shard of a study on a node type, and a budget in seconds."""
 
     node_type: str
     shard: Shard
@@ -94,7 +89,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The scheduler has taken the job: its number, and the host that it was submitted for."""
+    """The scheduler has accepted the job, with this number, for this host if one was requested."""
 
     job: str
     host: str | None = None
@@ -102,7 +97,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The job has a node; without one, it was withdrawn before it had."""
+    """The job has a node; without a node, it was withdrawn before it started."""
 
     node: str | None = None
     job: str | None = None
@@ -110,7 +105,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What the study comes to on the node: its runs over all shards, and notes."""
+    """The number of runs of the study on the node over all shards, and notes."""
 
     runs: int
     notes: tuple[str, ...] = ()
@@ -118,7 +113,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a job ended: refused is its node, failed its study."""
+    """The end of a job: `refused` is a fault of its node, `failed` of its study."""
 
     status: Literal["done", "stopped", "refused", "failed"]
     reason: str | None = None
@@ -126,7 +121,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """All rows of the job are merged, and no more will be."""
+    """All rows of the job are merged; later rows are ignored."""
 
 
 Fact = Request | Submitted | Started | Planned | Ended | Closed
@@ -139,23 +134,29 @@ class JobFolder:
     path: Path
 
     def read(self, kind: type[T]) -> T | None:
-        """A fact about the job; None where it is not there yet."""
+        """A fact about the job; None if it is not known yet."""
         try:
             text = read_regular_text(self._file(kind)) if self._file(kind).exists() else None
             return None if text is None else msgspec.json.decode(text, type=kind)
         except msgspec.DecodeError as error:
-            raise StoreError(f"{self._file(kind)} cannot be read: {error}; take {self.path} away") from error
+            raise StoreError(f"{self._file(kind)} cannot be read: {error}; remove {self.path}") from error
+
+    @property
+    def number(self) -> str | None:
+        """The scheduler's number of the job; None if it was never submitted, as far as is known."""
+        submitted, started = self.read(Submitted), self.read(Started)
+        return submitted.job if submitted else started.job if started else None
 
     def write(self, fact: Fact) -> None:
-        """Write a fact, whole or not at all."""
-        replace_file(self._file(type(fact)), _json(fact))
+        """Write a fact atomically."""
+        replace_file(self._file(type(fact)), f"{msgspec.json.encode(fact).decode()}\n")
 
     def claim(self, started: Started) -> bool:
-        """Decide that the job runs on a node, or on none; False where that has been decided."""
-        return create_file(self._file(Started), _json(started))
+        """Decide that the job runs on a node, or is withdrawn; False if that was already decided."""
+        return create_file(self._file(Started), f"{msgspec.json.encode(started).decode()}\n")
 
     def new_rows(self, offset: int) -> tuple[list[Row], int]:
-        """The rows from an offset on, as far as they are whole, and where the next ones begin."""
+        """The complete rows from an offset on, and the offset of the next."""
         if not has_rows(self.path):
             return [], offset
         with open_regular(self.path / ROWS.file) as file:
@@ -165,10 +166,10 @@ class JobFolder:
         try:
             return [row_from_json(line) for line in whole.splitlines()], offset + len(whole)
         except StoreError as error:
-            raise StoreError(f"{self.path / ROWS.file} cannot be read: {error}; take {self.path} away") from error
+            raise StoreError(f"{self.path / ROWS.file} cannot be read: {error}; remove {self.path}") from error
 
     def log_tail(self, characters: int) -> str:
-        """The end of its log, on one line; empty where there is none."""
+        """The end of its log on one line; empty without a log."""
         path = self.path / LOG
         text = path.read_text(errors="replace") if path.exists() else ""
         return " ".join(text.split())[-characters:]
@@ -177,12 +178,8 @@ class JobFolder:
         return self.path / f"{kind.__name__.lower()}.json"
 
 
-def _json(fact: Fact) -> str:
-    return msgspec.json.encode(asdict(fact)).decode() + "\n"
-
-
 def create_file(path: Path, text: str) -> bool:
-    """Write a file whole unless there is one, whoever else tries to at the same time; whether it is ours."""
+    """Write a file atomically unless it exists; whether this call created it."""
     draft = path.with_name(f".{path.name}.{token_hex(8)}")
     draft.write_text(text)
     try:
@@ -195,7 +192,7 @@ def create_file(path: Path, text: str) -> bool:
 
 
 def new_job_folder(folder: Path, request: Request) -> JobFolder:
-    """A folder for one more job of a node type, with what it is asked for."""
+    """A folder for a new job of a node type, with its request."""
     taken = [int(job.path.name.rpartition("-")[2]) for job in job_folders(folder, request.node_type)]
     job = JobFolder(folder / JOBS / f"{request.node_type}-{max(taken, default=0) + 1}")
     make_folder(job.path.parent)
@@ -207,6 +204,6 @@ def new_job_folder(folder: Path, request: Request) -> JobFolder:
 
 def job_folders(folder: Path, node_type: str) -> Iterator[JobFolder]:
     """The jobs of a node type, in the order of their submission."""
-    found = ((path.name.rpartition("-"), path) for path in (folder / JOBS).glob(f"{node_type}-*"))
-    numbered = [(int(number), path) for (name, _, number), path in found if name == node_type and number.isdecimal()]
+    names = ((path.name.rpartition("-"), path) for path in (folder / JOBS).glob(f"{node_type}-*"))
+    numbered = [(int(number), path) for (name, _, number), path in names if name == node_type and number.isdecimal()]
     return (JobFolder(path) for _, path in sorted(numbered))

@@ -1,8 +1,7 @@
-"""Jobs of a batch scheduler (Slurm, LSF, PBS) through Parsl's providers: submit one, which are alive, cancel.
+"""Jobs of a batch scheduler (Slurm, LSF or PBS) through Parsl's providers.
 
-A job has one node for itself, with all of its memory, is never started anew by the scheduler, and goes without `srun`,
-so that it has every CPU of the node. Slurm's scripts have been run; LSF's and PBS's were compared with their
-documentation only.
+A job has a node to itself with all of its memory, is never requeued, and runs without `srun`, so it has every CPU of
+the node. The scripts for Slurm have been run; those for LSF and PBS were only compared with the documentation.
 """
 
 import logging
@@ -17,15 +16,15 @@ from scaling.errors import excerpt, to_install
 from scaling.features.cluster.cluster import ClusterError, NodeType
 from scaling.features.cluster.folder import LOG
 
-# Schedulers with many jobs take their time to answer.
+# Schedulers with many jobs are slow to answer.
 COMMAND_SECONDS = 60
 
-# What is said of a job that ended long ago; Parsl takes it for a failed query, and the job for a pending one.
+# Messages about jobs that ended long ago, which Parsl mistakes for a failed query of a pending job.
 FORGOTTEN = ("Invalid job id", "is not found", "Unknown Job Id", "has finished")
 
 
 class Jobs:
-    """The jobs of a node type through one of Parsl's providers, which are told everything anew at every call."""
+    """The jobs of a node type through one of Parsl's providers, whose state is set for every call."""
 
     def __init__(self, node_type: NodeType) -> None:
         check_parsl()
@@ -33,26 +32,30 @@ class Jobs:
         self._watcher = provider(node_type, None, ())
 
     def submit(self, folder: Path, host: str | None, excluded: Collection[str]) -> str:
-        """Submit a job for the request in a folder, on a host where one is named; its number."""
+        """Submit a job for the request in a folder, on `host` if it is named; the job's number."""
         one = provider(self.node_type, host, excluded)
         one.script_dir = str(folder)
-        one.worker_init = preamble(self.node_type, folder, Path.cwd())
+        # The job starts in the folder of the sweep and writes to its own log.
+        log, here = shlex.quote(str(folder / LOG)), shlex.quote(str(Path.cwd()))
+        one.worker_init = f"exec > {log} 2>&1\ncd {here}\n{self.node_type.setup}\n"
         command = f"exec {self.node_type.python or sys.executable} -m {__package__}.node {shlex.quote(str(folder))}"
         try:
             number = one.submit(command, 1, f"scaling.{self.node_type.name}")
-        except Exception as error:  # every provider has errors of its own
+        except Exception as error:  # every provider has its own errors
             words = " ".join((getattr(error, "stderr", None) or str(error)).split())
             raise ClusterError(f"the scheduler refuses the job: {excerpt(words)}") from error
         if not number:
-            raise ClusterError("the scheduler refuses the job, and Parsl does not say why; submit one by hand")
+            raise ClusterError(
+                "the scheduler refuses the job, and Parsl gives no reason; submit a job by hand to see it"
+            )
         return str(number)
 
     def alive(self, numbers: Sequence[str]) -> set[str]:
-        """Those of these jobs that have not ended; all of them where the scheduler does not answer."""
+        """The jobs that have not ended; all of them if the scheduler does not answer."""
         self._know(numbers)
         try:
             states = self._watcher.status(list(numbers))
-        except Exception:  # what Parsl raises of an answer that it does not understand is not ours to list
+        except Exception:  # Parsl raises various errors for an answer that it does not understand
             return set(numbers)
         return {number for number, state in zip(numbers, states, strict=True) if not state.terminal}
 
@@ -74,7 +77,7 @@ class Jobs:
 
 
 def check_parsl() -> None:
-    """Refuse where Parsl is not installed; what it logs is said by our own sentences."""
+    """Refuse to go on without Parsl, and silence its log, which our own sentences replace."""
     try:
         import parsl.providers  # noqa: F401
     except ImportError as error:
@@ -85,14 +88,8 @@ def check_parsl() -> None:
     logging.getLogger("parsl").addHandler(logging.NullHandler())
 
 
-def preamble(node_type: NodeType, folder: Path, here: Path) -> str:
-    """What a job does before it sweeps: it writes to its log, from the folder that the sweep was started in."""
-    log, where = shlex.quote(str(folder / LOG)), shlex.quote(str(here))
-    return f"exec > {log} 2>&1\ncd {where}\n{node_type.setup}\n"
-
-
 def provider(node_type: NodeType, host: str | None, excluded: Collection[str]) -> Any:
-    """Parsl's provider for a job of a node type, on a host where one is named, on none that is excluded."""
+    """Parsl's provider for a job of a node type, on `host` if it is named, on no excluded host."""
     from parsl.launchers import SimpleLauncher
 
     common = {"walltime": _clock(node_type.walltime), "launcher": SimpleLauncher(), "cmd_timeout": COMMAND_SECONDS}
@@ -100,17 +97,17 @@ def provider(node_type: NodeType, host: str | None, excluded: Collection[str]) -
     return _forgiving(make(node_type, host, excluded, common), "{}" if node_type.scheduler == "pbs" else "")
 
 
-def _forgiving(made: Any, nothing: str) -> Any:
-    """The same, with a query for jobs that the scheduler has forgotten answered by nothing."""
-    ask = made.execute_wait
+def _forgiving(provider: Any, empty: str) -> Any:
+    """The provider, with an empty answer to a query for jobs that the scheduler has forgotten."""
+    ask = provider.execute_wait
 
     def execute_wait(command: str, timeout: float | None = None) -> tuple[int, str, str]:
         status, output, complaint = ask(command, timeout)
         forgotten = any(words in complaint for words in FORGOTTEN)
-        return (0, output or nothing, complaint) if forgotten else (status, output, complaint)
+        return (0, output or empty, complaint) if forgotten else (status, output, complaint)
 
-    made.execute_wait = execute_wait
-    return made
+    provider.execute_wait = execute_wait
+    return provider
 
 
 def _slurm(node_type: NodeType, host: str | None, excluded: Collection[str], common: dict[str, Any]) -> Any:
@@ -137,7 +134,7 @@ def _lsf(node_type: NodeType, host: str | None, excluded: Collection[str], commo
         queue=node_type.partition,
         project=node_type.account,
         scheduler_options=_block("#BSUB", [*lines, *node_type.options]),
-        # One slot on a host that nobody else gets: few LSF know `-nnodes`. And `bsub FILE` reads no #BSUB lines.
+        # One slot on an exclusive host, since few versions of LSF have `-nnodes`; `bsub FILE` ignores #BSUB lines.
         request_by_nodes=False,
         cores_per_block=1,
         cores_per_node=1,
@@ -164,6 +161,6 @@ def _block(mark: str, lines: list[str]) -> str:
 
 
 def _clock(seconds: int) -> str:
-    """A time in whole minutes, upwards: Parsl cuts the rest off for Slurm and LSF."""
+    """A time rounded up to minutes, since Parsl truncates seconds for Slurm and LSF."""
     hours, minutes = divmod(math.ceil(seconds / 60), 60)
     return f"{hours:02}:{minutes:02}:00"

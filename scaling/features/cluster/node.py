@@ -1,9 +1,9 @@
-"""What a job does on its node: an ordinary sweep of its shard, into the folder of the job.
+"""The program of a job on its node: an ordinary sweep of its shard, into the folder of the job.
 
     python -m scaling.features.cluster.node FOLDER
 
-Nothing is planned elsewhere: cores and SMT of a study mean those of the node, as far as the job may use them. The first
-node to come says what its node type is; one that differs from it is refused.
+The study is planned on the node, for the cores and SMT that the job may use. The first node defines its node type;
+nodes that differ from it are refused.
 """
 
 import json
@@ -36,24 +36,24 @@ from scaling.running.schedule import Schedule
 from scaling.study.planning import block, incompatibility, plan
 from scaling.study.spec import study_from_toml
 
-# What schedulers call the node and the job; the host's own name stands in for the first.
+# Variables of schedulers with the names of the node and the job; without the first, the host name is used.
 NODE_VARIABLES = ("SLURMD_NODENAME",)
 JOB_VARIABLES = ("SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID")
 
 
 class NodeRefusedError(Exception):
-    """Another node may do what this one cannot."""
+    """This node cannot do the job, but another may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardJob(Job):
-    """A shard of a study planned for this node, where the folder of its node type has rows of other jobs."""
+    """A shard of a study planned for this node; `node_type` is the folder with the rows of other jobs."""
 
     shard: Shard
     node_type: Path
 
     def schedule(self) -> Schedule:
-        """The runs of the shard to make, after those that the node type has."""
+        """The runs of the shard that the node type does not have yet."""
         rows = (row for folder in (self.node_type, self.folder) if has_rows(folder) for row in read_rows(folder))
         points = list(dict.fromkeys(run.point for run in self.plan.runs))
         return Schedule(
@@ -67,7 +67,7 @@ class ShardJob(Job):
 
 
 def run_job(job: JobFolder) -> Ended | None:
-    """Sweep what a job is asked for, and say how it ended; None where it is no longer wanted."""
+    """Sweep the shard of a job; None if it was withdrawn."""
     if not job.claim(Started(_node_name(), _first(JOB_VARIABLES))):
         return None
     ended = _outcome(lambda: _sweep(job))
@@ -79,12 +79,12 @@ def _outcome(work: Callable[[], None]) -> Ended:
     try:
         work()
     except Interrupted:
-        return Ended("stopped", "it was told to stop")
+        return Ended("stopped", "it was stopped")
     except NodeRefusedError as error:
         return Ended("refused", str(error))
     except ScalingError as error:
         return Ended("failed", str(error))
-    except Exception as error:  # a full disk, a user it does not know: whatever it is, other nodes may not have it
+    except Exception as error:  # a full disk, an unknown user: other nodes may not have the fault
         traceback.print_exc()
         return Ended("refused", f"{type(error).__name__}: {' '.join(str(error).split())}")
     return Ended("done")
@@ -103,25 +103,24 @@ def _sweep(job: JobFolder) -> None:
 
 def _prepare(job: JobFolder, request: Request) -> ShardJob:
     whole = prepare(job.path / ASKED, job.path, budget=request.budget, full=request.full)
-    same = {one.name: getattr(whole, one.name) for one in fields(whole)}
-    machine = replace(whole.machine, host=_node_name())
-    node_type = job.path.parent.parent / request.node_type
-    return ShardJob(**{**same, "machine": machine}, shard=request.shard, node_type=node_type)
+    facts = {one.name: getattr(whole, one.name) for one in fields(whole)}
+    facts["machine"] = replace(whole.machine, host=_node_name())
+    return ShardJob(**facts, shard=request.shard, node_type=job.path.parent.parent / request.node_type)
 
 
 def _refuse_another_machine(job: ShardJob) -> None:
-    """Refuse a node that is not like the first of its node type, which this may be."""
+    """Refuse a node that differs from the first of its node type, unless this is the first."""
     here = machine_facts(job.machine, job.topology)
     if not create_file(job.node_type / MACHINE, json.dumps(here, indent=1) + "\n"):
         first = read_machine_facts(job.node_type) or {}
         if differences := machine_differences(first, here, same_host=False):
             raise NodeRefusedError(
-                f"the node is not like the first of its node type: {', '.join(differences)}; make it another node type"
+                f"the node differs from the first of its node type: {', '.join(differences)}; give it another node type"
             )
 
 
 def _refuse_another_study(job: ShardJob) -> None:
-    """Refuse a study that drops runs of the one that the node type was begun with, or measures changed files."""
+    """Refuse a study that drops runs which the node type was begun with, or that measures changed files."""
     toml = read_study_toml(job.node_type)
     if toml is not None:
         begun = study_from_toml(toml, str(job.node_type / STUDY))
@@ -141,5 +140,5 @@ def _first(names: tuple[str, ...]) -> str | None:
 
 if __name__ == "__main__":
     ended = run_job(JobFolder(Path(sys.argv[1])))
-    print("this job is no longer wanted" if ended is None else ended.reason or ended.status)
+    print("this job was withdrawn" if ended is None else ended.reason or ended.status)
     sys.exit(0 if ended is None or ended.status == "done" else 1)

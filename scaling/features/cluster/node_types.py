@@ -1,15 +1,15 @@
-"""Node types compared: the cores that the same work needs on each, and machines of one node type. Pure.
+"""Node types side by side: the sizes that do the same work on each, and the spread between machines of a type. Pure.
 
-Launches of a point on several machines of a node type follow a one-way random-effects model on the logarithm of
-seconds, unbalanced: σ² between = (MS between - MS within) / n₀, and zero where that is below zero (Searle, Casella &
-McCulloch, Variance Components, 1992, section 3.6). Machines of a node type are meant to be alike, so launches of all of
-them make one estimate; but an interval over launches knows of a difference between machines only as far as there were
-several.
+Launches of a point on several machines of a node type follow an unbalanced one-way random-effects model on the
+logarithm of seconds: σ² between = (MS between - MS within) / n₀, or zero if negative (Searle, Casella & McCulloch,
+Variance Components, 1992, section 3.6). Machines of a node type should be alike, so launches on all of them make one
+estimate; its interval covers a difference between machines only if several were measured.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, floor, fsum, log, log10, sqrt
+from typing import NamedTuple
 
 from scaling.analysis.capacity import allocation_of, answer
 from scaling.analysis.series import SeriesKey
@@ -20,32 +20,40 @@ from scaling.results.evaluation import Evaluation
 from scaling.results.rows import launch_of
 from scaling.study.planning import Point
 
-# The throughput that node types are compared at by default, as a share of what the slowest is predicted to do on its
-# recommended cores: the largest of these that every node type reaches, or the smallest.
+# Node types are compared at one of these shares of the throughput of the slowest on its recommended cores: the largest
+# that every node type reaches, or else the smallest.
 COMPARED_SHARES = (0.9, 0.75, 0.5)
+
+
+class MachineMean(NamedTuple):
+    """The launches of a point on a machine, and their mean."""
+
+    host: str
+    launches: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A point over several machines: launches and mean seconds of each, and standard deviations as shares of the time.
+    """A point on several machines: launches and mean seconds by host, and standard deviations as shares of the time.
 
-    `between` and `within` are None where every machine made one launch, so that the two cannot be separated.
+    `between` and `within` are None if every machine made only one launch.
     """
 
     point: Point
-    machines: tuple[tuple[str, int, float], ...]
+    machines: tuple[MachineMean, ...]
     between: float | None
     within: float | None
 
     @property
     def apart(self) -> float:
-        """How much longer the slowest machine takes than the fastest, as a share."""
-        means = [mean for _, _, mean in self.machines]
+        """The excess time of the slowest machine over the fastest, as a share."""
+        means = [one.seconds for one in self.machines]
         return max(means) / min(means) - 1.0
 
 
 def several_machines(launches: Iterable[tuple[str, Launch]]) -> list[Between]:
-    """Every point that was measured on more than one machine, as a table has them; launches come with their host."""
+    """The points that were measured on more than one machine, in table order, from launches with their hosts."""
     by_point: dict[Point, dict[str, list[float]]] = {}
     for host, launch in launches:
         if launch.seconds is not None:
@@ -56,16 +64,15 @@ def several_machines(launches: Iterable[tuple[str, Launch]]) -> list[Between]:
 
 def between(point: Point, seconds: Mapping[str, Sequence[float]]) -> Between:
     """Variance components of a point from the seconds of the launches on each of two or more machines."""
-    logs = {host: [log(value) for value in launches] for host, launches in seconds.items()}
+    logs = {host: [log(value) for value in launches] for host, launches in sorted(seconds.items())}
     means = {host: fsum(values) / len(values) for host, values in logs.items()}
-    machines = tuple((host, len(logs[host]), exp(means[host])) for host in sorted(logs))
+    machines = tuple(MachineMean(host, len(values), exp(means[host])) for host, values in logs.items())
     counts = [len(values) for values in logs.values()]
     total, groups = sum(counts), len(counts)
     if total == groups:
         return Between(point, machines, None, None)
     grand = fsum(value for values in logs.values() for value in values) / total
-    squares_within = fsum((value - means[host]) ** 2 for host, values in logs.items() for value in values)
-    within = squares_within / (total - groups)
+    within = fsum((value - means[host]) ** 2 for host, values in logs.items() for value in values) / (total - groups)
     squares_between = fsum(len(values) * (means[host] - grand) ** 2 for host, values in logs.items())
     typical = (total - fsum(count**2 for count in counts) / total) / (groups - 1)
     variance = max(0.0, (squares_between / (groups - 1) - within) / typical)
@@ -74,7 +81,7 @@ def between(point: Point, seconds: Mapping[str, Sequence[float]]) -> Between:
 
 @dataclass(frozen=True, slots=True)
 class NodeTypeEvaluation:
-    """A node type: the evaluation of its folder, and the price of its cores."""
+    """A node type: the evaluation of its folder, and the price of a core-hour."""
 
     name: str
     core_hour: float
@@ -82,12 +89,12 @@ class NodeTypeEvaluation:
 
     @property
     def price(self) -> Price:
-        """What an hour of it costs."""
+        """The price of its cores."""
         return Price(self.core_hour)
 
     @property
     def between(self) -> list[Between]:
-        """Points that were measured on more than one of its machines."""
+        """The points that were measured on more than one of its machines."""
         return several_machines((row.machine.host, launch_of(row)) for row in self.evaluation.folder.rows)
 
     def limits_of(self, series: SeriesKey) -> ScalingLimits | None:
@@ -95,7 +102,7 @@ class NodeTypeEvaluation:
         return next((limits for limits in self.evaluation.limits if limits.fit.series.key == series), None)
 
     def recommendation(self, series: SeriesKey) -> Allocation | None:
-        """The recommended size of a series, its throughput and price; None where no size is recommended."""
+        """The recommended size of a series with its throughput and cost, or None."""
         limits = self.limits_of(series)
         if limits is None or limits.recommended is None:
             return None
@@ -112,18 +119,49 @@ class NodeTypeAnswer:
 
     @property
     def series(self) -> SeriesKey:
-        """The series, whatever the node type."""
+        """The series on any node type."""
         return self.answer.fit.series.key.on_any_node_type
 
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """The sizes of a series by node type, without the node types that have no answer."""
+
+    label: str
+    name: str
+    allocations: dict[str, Allocation]
+
     @property
-    def label(self) -> str:
-        """The series as a sentence has it, whatever the node type."""
-        return self.answer.fit.series.own_label
+    def cheapest(self) -> str:
+        """The node type with the lowest cost of the work."""
+        return min(self.allocations, key=lambda name: self.allocations[name].cost_per_million)
+
+    @property
+    def fewest_cores(self) -> list[str]:
+        """The node types with the fewest cores, or hardware threads if a size uses several per core."""
+        needed = {name: (one.cores * one.threads, one.cores) for name, one in self.allocations.items()}
+        return [name for name, cores in needed.items() if cores == min(needed.values())]
+
+    @property
+    def unit(self) -> str:
+        """The unit in which sizes are compared."""
+        return "cores" if all(one.threads == 1 for one in self.allocations.values()) else "hardware threads"
+
+
+def side_by_side(answers: Iterable[NodeTypeAnswer]) -> list[SideBySide]:
+    """The answers of node types by series."""
+    by_series: dict[SeriesKey, SideBySide] = {}
+    for one in answers:
+        if (allocation := one.answer.allocation) is not None:
+            series = one.answer.fit.series
+            empty = SideBySide(series.own_label, series.own_name, {})
+            by_series.setdefault(one.series, empty).allocations[one.node_type] = allocation
+    return list(by_series.values())
 
 
 @dataclass(frozen=True, slots=True)
 class SameWork:
-    """A series on every node type that has a law of it, sized for the same throughput."""
+    """A series on every node type with a law for it, sized for the same throughput."""
 
     series: SeriesKey
     target: float
@@ -131,8 +169,8 @@ class SameWork:
 
     @property
     def label(self) -> str:
-        """The series as a sentence has it."""
-        return self.answers[0].label
+        """The name of the series in sentences."""
+        return self.answers[0].answer.fit.series.own_label
 
 
 def series_labels(node_types: Sequence[NodeTypeEvaluation]) -> dict[SeriesKey, str]:
@@ -145,9 +183,9 @@ def series_labels(node_types: Sequence[NodeTypeEvaluation]) -> dict[SeriesKey, s
 
 
 def same_work(node_types: Sequence[NodeTypeEvaluation], target: float | None = None) -> list[SameWork]:
-    """Size every node type for the same throughput: `target`, or a round one that all should reach.
+    """Size every node type for the same throughput: `target`, or a round number that all should reach.
 
-    Series that only one node type has, and those without a recommended size, are left out: there is nothing to compare.
+    Series on one node type only and series without a recommended size are left out.
     """
     works = (
         _compare(series, [node_type for node_type in node_types if node_type.limits_of(series)], target)
@@ -169,7 +207,7 @@ def _compare(series: SeriesKey, node_types: Sequence[NodeTypeEvaluation], target
 
 
 def _targets(series: SeriesKey, node_types: Sequence[NodeTypeEvaluation]) -> list[float]:
-    """Throughputs to compare node types at, the best first; none where no size is recommended."""
+    """The throughputs to compare node types at, the best first; empty without a recommended size."""
     rates = [
         allocation.rate.value
         for node_type in node_types
@@ -186,28 +224,6 @@ def _answer(node_type: NodeTypeEvaluation, series: SeriesKey, target: float) -> 
 
 
 def _round(number: float) -> float:
-    """The next number below with two digits, so that people can say it and type it."""
+    """The next number below with two significant digits."""
     digits = floor(log10(number)) - 1
     return float(f"{floor(number / 10.0**digits)}e{digits}")
-
-
-def allocations_by_series(answers: Sequence[NodeTypeAnswer]) -> dict[SeriesKey, dict[str, Allocation]]:
-    """The allocations of the node types by series; node types without an allocation are left out."""
-    allocations: dict[SeriesKey, dict[str, Allocation]] = {}
-    for answered in answers:
-        if answered.answer.allocation is not None:
-            allocations.setdefault(answered.series, {})[answered.node_type] = answered.answer.allocation
-    return allocations
-
-
-def cheapest(allocations: Mapping[str, Allocation]) -> str:
-    """The node type whose size does the work at the lowest price."""
-    return min(allocations, key=lambda name: allocations[name].cost_per_million)
-
-
-def fewest_cores(allocations: Mapping[str, Allocation]) -> list[str]:
-    """The node types whose size has the fewest cores, counting those twice whose both threads are used."""
-    needed = {
-        name: (allocation.cores * allocation.threads, allocation.cores) for name, allocation in allocations.items()
-    }
-    return [name for name, cores in needed.items() if cores == min(needed.values())]

@@ -1,4 +1,4 @@
-"""How far a sweep on a cluster has come, from any shell that sees its folder."""
+"""The progress of a sweep on a cluster, from any shell that sees its folder."""
 
 import fcntl
 import os
@@ -14,11 +14,11 @@ from scaling.features.cluster.folder import (
     JobFolder,
     Planned,
     Started,
-    Submitted,
     has_rows,
     job_folders,
     read_cluster,
 )
+from scaling.reporting.json_types import ARRAY, fields_of, record
 from scaling.reporting.words import Table
 from scaling.results.files import open_regular
 from scaling.results.store import ROWS
@@ -28,7 +28,7 @@ State = Literal["waiting", "running", "done", "stopped", "refused", "failed", "l
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """A job: its number, how it is or ended, where, the runs it has made, and why it ended."""
+    """A job: its number, state, node and number of runs, and the reason for its end."""
 
     job: str | None
     state: State
@@ -39,7 +39,7 @@ class JobState:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A node type: the runs of its study, those that it has, and its jobs."""
+    """A node type: the planned and the completed runs of its study, and its jobs."""
 
     node_type: str
     planned: int | None
@@ -47,21 +47,24 @@ class Standing:
     jobs: tuple[JobState, ...]
 
 
+JOB = record("Job", {**fields_of(JobState), "state": str})
+STANDING = record("Standing", {**fields_of(Standing), "jobs": ARRAY[JOB]})
+
+
 def standings(folder: Path) -> Standings:
-    """How far a sweep on a cluster has come: runs made per node type, and its jobs."""
+    """The runs and jobs of every node type, and a hint if the sweep is neither running nor complete."""
     names = [one.name for one in read_cluster(folder).node_types]
-    found = [_standing(folder, name) for name in names]
+    rows = [_standing(folder, name) for name in names]
     running = any(_is_being_written(folder / name) for name in names)
-    complete = all(one.done == one.planned for one in found)
-    to_go_on = f"no driver is at work on {folder}; give the same `scaling sweep … --cluster …` to go on"
-    tables = [standings_table(found), *([jobs_table(found)] if any(one.jobs for one in found) else [])]
-    facts = {"driver_running": running, "standings": [asdict(one) for one in found]}
+    complete = all(one.done == one.planned for one in rows)
+    hint = f"no driver is at work on {folder}; repeat the same `scaling sweep … --cluster …` to continue"
+    tables = [_standings_table(rows), *([_jobs_table(rows)] if any(one.jobs for one in rows) else [])]
+    facts = {"driver_running": running, "standings": [asdict(one) for one in rows]}
     measured = any(has_rows(folder / name) for name in names)
-    return Standings([] if running or complete else [to_go_on], tables, facts, measured, complete)
+    return Standings([] if running or complete else [hint], tables, facts, measured, complete)
 
 
-def standings_table(standings: Sequence[Standing]) -> Table:
-    """One line per node type."""
+def _standings_table(standings: Sequence[Standing]) -> Table:
     rows = [
         (one.node_type, "?" if one.planned is None else str(one.planned), str(one.done), str(len(one.jobs)))
         for one in standings
@@ -69,8 +72,7 @@ def standings_table(standings: Sequence[Standing]) -> Table:
     return Table(("node type", ">runs", ">done", ">jobs"), rows)
 
 
-def jobs_table(standings: Sequence[Standing]) -> Table:
-    """One line per job."""
+def _jobs_table(standings: Sequence[Standing]) -> Table:
     rows = [
         (standing.node_type, job.job or "?", job.state, job.node or "", str(job.runs), job.reason or "")
         for standing in standings
@@ -88,17 +90,16 @@ def _standing(folder: Path, name: str) -> Standing:
 
 
 def _job_state(job: JobFolder) -> JobState:
-    submitted, started, ended = job.read(Submitted), job.read(Started), job.read(Ended)
-    number = submitted.job if submitted else started.job if started else None
+    started, ended = job.read(Started), job.read(Ended)
     node, reason = started.node if started else None, ended.reason if ended else None
     state: State = "running" if started else "waiting"
     if ended or job.read(Closed):
         state = ended.status if ended else "lost" if node else "withdrawn"
-    return JobState(number, state, node, _count_rows(job.path), reason)
+    return JobState(job.number, state, node, _count_rows(job.path), reason)
 
 
 def _count_rows(folder: Path) -> int:
-    """How many runs have a row: whole lines, for the last may just be written."""
+    """The number of complete rows; the last line may still be incomplete."""
     try:
         with open_regular(folder / ROWS.file) as lines:
             return sum(line.endswith(b"\n") for line in lines)
@@ -107,7 +108,7 @@ def _count_rows(folder: Path) -> int:
 
 
 def _is_being_written(folder: Path) -> bool:
-    """Whether a driver is at work on a folder: the lock is the kernel's, so one that died holds it no more."""
+    """Whether a driver is at work on a folder; the kernel releases the lock of a driver that died."""
     try:
         fd = os.open(folder / ROWS.file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

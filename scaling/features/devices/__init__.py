@@ -1,8 +1,6 @@
-"""CPU and GPU: what was measured on both, side by side."""
+"""Devices: workloads that were measured on the CPU alone and on a GPU, side by side."""
 
 from scaling.features import Feature, FigureKind
-
-_HERE = __name__
 
 FEATURE = Feature(
     figures=(
@@ -11,10 +9,10 @@ FEATURE = Feature(
             "CPU and GPU",
             "steps of training and inference on both devices, over training on the CPU",
             "rows",
-            f"{_HERE}.figure:devices",
+            f"{__name__}.figure:devices",
             per_series=False,
         ),
     ),
-    answers=(f"{_HERE}.report:study_answers",),
-    sections=(f"{_HERE}.report:section",),
+    answers=(f"{__name__}.report:study_answers",),
+    sections=(f"{__name__}.report:section",),
 )

@@ -1,4 +1,4 @@
-"""CPU and GPU: steps of training and inference on both devices, over training on the CPU alone (Fathom's Fig. 5)."""
+"""Step times of training and inference on both devices, relative to training on the CPU alone (Fathom's Fig. 5)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,15 +9,15 @@ from matplotlib.ticker import LogLocator
 
 from scaling.features.devices.pairs import RelativeExecution, device_pairs, relative_executions
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.layout import hollow_key, make_grid, mark_key, number_axis, reference
+from scaling.reporting.plots.layout import draw_mark, hollow_key, make_grid, mark_key, number_axis, reference
 from scaling.reporting.plots.specification import distinct_names
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
-# How far marks of one network are apart, of the distance between two networks.
+# Distance between the marks of a network, as a share of the distance between networks.
 SIDEWAYS = 0.2
-# How far beyond the marks an axis goes, as a factor.
+# The axis ends beyond the marks by this factor.
 MARGIN = 1.4
 
 
@@ -25,11 +25,11 @@ def devices(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a panel per framework, with every network on both devices."""
     executions = relative_executions(device_pairs(point.summary for point in result.points))
     if not executions:
-        return NotDrawn("nothing was measured on the CPU alone and on a GPU; set both in device of a study")
+        return NotDrawn("no workload was measured on both the CPU alone and a GPU; set both in device of a study")
     caption = (
-        "Step time over that of training on the CPU alone under the same framework, with 95 % intervals over launches; "
-        "the axis is logarithmic. On the CPU it is the most cores that were measured, on the GPU the host cores with "
-        "which it is fastest."
+        "Step time relative to training on the CPU alone in the same framework, with 95 % intervals over launches, on "
+        "a logarithmic axis. CPU times are on the most cores measured, GPU times with the fastest number of host "
+        "cores."
     )
     return Drawing(caption, _figure(executions))
 
@@ -45,7 +45,8 @@ def _figure(executions: Sequence[RelativeExecution]) -> Figure:
         for one in executions:
             if one.summary.point.framework == framework:
                 style = kinds.index(_kind(one))
-                _mark(axes, networks.index(_network(one)) + SIDEWAYS * (style - (len(kinds) - 1) / 2), one, style)
+                x = networks.index(_network(one)) + SIDEWAYS * (style - (len(kinds) - 1) / 2)
+                draw_mark(axes, x, one.ratio, style, hollow=not one.summary.valid)
         axes.set_xlim(-0.6, len(networks) - 0.4)
         axes.set_xticks(range(len(networks)), names, rotation=45, ha="right")
         grid.title(index, framework)
@@ -68,24 +69,9 @@ def _log_axis(panels: Sequence[Axes], executions: Sequence[RelativeExecution]) -
 
 
 def _network(one: RelativeExecution) -> Point:
-    """What is measured on both devices, in both modes and under every framework."""
+    """The network of a time, whatever the mode, framework and device."""
     return replace(one.summary.point, mode="", framework="", device="", cores=1, placement="")
 
 
 def _kind(one: RelativeExecution) -> tuple[str, str]:
     return one.summary.point.device, one.summary.point.mode
-
-
-def _mark(axes: Axes, at: float, one: RelativeExecution, style: int) -> None:
-    value, low, high = one.ratio.value, one.ratio.low, one.ratio.high
-    axes.errorbar(
-        [at],
-        [value],
-        yerr=[[0.0 if low is None else value - low], [0.0 if high is None else high - value]],
-        linestyle="none",
-        marker=marker(style),
-        color=colour(style),
-        markerfacecolor=colour(style) if one.summary.valid else "none",
-        elinewidth=1.0,
-        zorder=3,
-    )

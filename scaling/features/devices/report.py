@@ -1,4 +1,4 @@
-"""CPU and GPU as tables: execution relative to the CPU alone, and what a step has the device do."""
+"""CPU and GPU as tables: step times relative to the CPU alone, and the profile of the GPU."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,63 +15,51 @@ from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row, launch_seconds
 from scaling.study.planning import Point
 
-# The longest calls of the driver that are named.
+# Number of driver calls that a profile names, the longest first.
 NAMED_CALLS = 3
-
-
 PAIRS_HINT = (
-    "The step on the most cores that were measured without the GPU, and on the GPU with the host cores with which it "
-    "is fastest; intervals are 95 % confidence intervals over launches."
+    "Step times without the GPU are on the most cores measured, with the GPU on its fastest number of host cores; "
+    "intervals are 95 % confidence intervals over launches."
 )
 PROFILES_HINT = (
-    "Per step, from a few profiled steps after those that were measured, means over launches: the time in which the "
-    "device is busy with kernels and with copies, the share of its busy time that is copies, the share of the step in "
-    "which it has nothing to do, and what the host spends in calls of the driver."
+    "Means over launches per step, from a few profiled steps after the measured ones: the time that the GPU is busy "
+    "with kernels and with copies, the share of copies in its busy time, the share of the step that it is idle, and "
+    "the time that the host spends in driver calls."
 )
 
 
 def section(result: Evaluation) -> Section | None:
-    """What a page says of steps on the CPU alone and on a GPU; None where nothing was measured on one."""
+    """The section on steps on the CPU alone and on a GPU; None without measurements on a GPU."""
     pairs = pairs_table(device_pairs(point.summary for point in result.points))
-    profiles = profiles_table(result.folder.rows)
-    blocks = [
-        Block(table=pairs, caption="Step time on the CPU alone and on the GPU", hint=PAIRS_HINT),
-        Block(table=profiles, caption="What a step has the GPU do", hint=PROFILES_HINT),
-    ]
-    told = [block for block in blocks if block.table and block.table.rows]
-    return Section("devices", "CPU and GPU", "CPU and GPU", told) if told else None
+    tables = {
+        "Step time on the CPU alone and on the GPU": (pairs, PAIRS_HINT),
+        "Profile of the GPU over a step": (profiles_table(result.folder.rows), PROFILES_HINT),
+    }
+    blocks = [Block(table=table, caption=text, hint=hint) for text, (table, hint) in tables.items() if table.rows]
+    return Section("devices", "CPU and GPU", "CPU and GPU", blocks) if blocks else None
 
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
-    """Which device is faster, for everything that was measured on both."""
-    pairs = device_pairs(point.summary for point in result.points)
-    return [StudyAnswer("device", _name(one), *_verdict(one)) for one in pairs]
+    """The faster device for every workload that was measured on both."""
+    return [_answer(pair) for pair in device_pairs(point.summary for point in result.points)]
 
 
-def _name(pair: DevicePair) -> str:
-    return f"{pair.cpu.point.subject} under {pair.cpu.point.framework}"
-
-
-def _verdict(pair: DevicePair) -> tuple[str, str, bool]:
-    """The code, the sentence, and whether one device is shown to be faster."""
-    gain = pair.gain
+def _answer(pair: DevicePair) -> StudyAnswer:
+    name, gain = f"{pair.cpu.point.subject} under {pair.cpu.point.framework}", pair.gain
     if gain.contains(1.0):
-        sentence = f"no answer yet for {_name(pair)}: neither device is shown to be faster; {MORE_LAUNCHES}"
-        return "no-answer-yet", sentence, False
+        sentence = f"no answer yet for {name}: neither device is shown to be faster; {MORE_LAUNCHES}"
+        return StudyAnswer("device", name, "no-answer-yet", sentence, is_answer=False)
     cores, launches = count(pair.cpu.point.cores, "core"), count(len(pair.gpu.launches), "launch")
     device, other, times = ("GPU", cores, gain) if gain.value > 1.0 else ("CPU", "the GPU", pair.relative)
     few = f", from {launches} of each" if gain.low is None else ""
-    return (
-        "give",
-        f"give {_name(pair)} the {device}: {with_interval(times, figure)} times as fast as {other}{few}",
-        True,
-    )
+    sentence = f"give {name} the {device}: {with_interval(times, figure)} times as fast as {other}{few}"
+    return StudyAnswer("device", name, "give", sentence, is_answer=True)
 
 
 def pairs_table(pairs: Sequence[DevicePair]) -> Table:
-    """A step on the CPU alone and on the GPU, and the GPU's over the CPU's."""
+    """Step times on the CPU alone and on the GPU, and their ratio."""
     points = [replace(pair.cpu.point, device="") for pair in pairs]
-    unusual = [name for name in unusual_settings(points) if name != "device"]
+    unusual = _unusual(points)
     rows = [
         (
             *setting_cells(point, unusual)[:-1],
@@ -88,9 +76,9 @@ def pairs_table(pairs: Sequence[DevicePair]) -> Table:
 
 
 def profiles_table(rows: Iterable[Row]) -> Table:
-    """What a step has the device do, and what the host spends in calls of the driver: means over launches.
+    """Means over launches of what the device does in a step, and of the host's time in driver calls.
 
-    Of several numbers of host cores, the most: what the device does is the same on fewer.
+    Each workload has its profile on the most host cores: the device does the same on fewer.
     """
     by_point: dict[Point, list[tuple[DeviceProfile, float]]] = {}
     for row in rows:
@@ -98,15 +86,19 @@ def profiles_table(rows: Iterable[Row]) -> Table:
             by_point.setdefault(row.run.point, []).append((profile, launch_seconds(row) or profile.step_seconds))
     most = {replace(point, cores=1): point for point in sorted(by_point, key=lambda point: point.cores)}
     points = sorted(most.values(), key=table_order)
-    unusual = [name for name in unusual_settings(points) if name != "device"]
+    unusual = _unusual(points)
     lines = [(*setting_cells(point, unusual), *_profile_cells(by_point[point])) for point in points]
     device = (">kernels", ">copies", ">copies of busy", ">idle", ">kernels per step")
     headers = ("workload", *unusual, ">host cores", *device, ">API calls", ">of these waiting", "longest calls")
     return Table(headers, lines)
 
 
+def _unusual(points: Sequence[Point]) -> list[str]:
+    return [name for name in unusual_settings(points) if name != "device"]
+
+
 def _profile_cells(launches: Sequence[tuple[DeviceProfile, float]]) -> tuple[str, ...]:
-    """What is told of profiles, each beside the time of a step that was not profiled."""
+    """Cells of a table from profiles, each with the time of a step without profiling."""
     profiles = [profile for profile, _ in launches]
     return (
         duration(fmean(one.kernel_seconds for one in profiles)),
@@ -124,15 +116,10 @@ def _profile_cells(launches: Sequence[tuple[DeviceProfile, float]]) -> tuple[str
 
 
 def mean_calls(profiles: Sequence[DeviceProfile]) -> list[DriverCall]:
-    """The calls of the driver, means over profiles, the longest first."""
-    named: dict[str, list[DriverCall]] = {}
-    for profile in profiles:
-        for call in profile.calls:
-            named.setdefault(call.name, []).append(call)
-    means = [
-        DriverCall(
-            name, sum(call.calls for call in calls) / len(profiles), sum(call.seconds for call in calls) / len(profiles)
-        )
-        for name, calls in named.items()
-    ]
+    """The driver calls of a step, means over profiles, the longest first."""
+    totals: dict[str, list[float]] = {}
+    for call in (call for profile in profiles for call in profile.calls):
+        calls, seconds = totals.get(call.name, (0.0, 0.0))
+        totals[call.name] = [calls + call.calls, seconds + call.seconds]
+    means = [DriverCall(name, *(total / len(profiles) for total in both)) for name, both in totals.items()]
     return sorted(means, key=lambda call: -call.seconds)

@@ -1,31 +1,28 @@
-"""Which of a workload's points take the least energy, what that costs in time, and what caps of power and clocks do to
-either. Pure.
+"""The points of a workload with the least energy, the time they cost, and the effect of power and clock caps. Pure.
 
 Points of a workload that differ in cores, replicas and caps do the same work, item by item. A point is on the
-*frontier* where no other takes both less time and less energy per item. Ratios are over launches that shared a cohort
-where there are at least three such pairs, else by the interval of both sides, as speedups are.
+*frontier* if no other takes both less time and less energy per item. Ratios are over pairs of launches of one cohort;
+with fewer than three pairs, they come from the intervals of both sides, as speedups do.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from scaling.analysis.energy import LaunchEnergy
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Launch, Summary, launch_ratio
 from scaling.study.planning import NO_CAPS, Caps, Point
 
 CapKind = Literal["none", "power", "clock", "both"]
 
-# A cap that makes steps longer by no more than this does not slow a workload.
+# A cap slows a workload if it makes steps longer by more than this factor.
 NOT_SLOWED = 1.02
 
 
 @dataclass(frozen=True, slots=True)
 class Economy:
-    """The most economical point of a workload beside its fastest: energy and time per item over the fastest's.
-
-    `members` are all its points that were metered.
-    """
+    """The most economical point of a workload, and its energy and time per item relative to the fastest point."""
 
     subject: Point
     best: Summary
@@ -33,12 +30,11 @@ class Economy:
     energy_ratio: Estimate
     time_ratio: Estimate
     frontier: tuple[Summary, ...]
-    members: tuple[Summary, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CapEffect:
-    """What a cap does to a workload: time, energy and energy-delay product of a step over those without it."""
+    """Time, energy and energy-delay product under a cap, relative to a reference."""
 
     summary: Summary
     reference: Summary
@@ -48,14 +44,14 @@ class CapEffect:
 
     @property
     def slows(self) -> bool | None:
-        """Whether steps are shown to be longer under it by more than what matters; None with a single launch."""
+        """Whether the cap is shown to make steps longer by more than the limit; None with a single launch."""
         if self.time_ratio.low is None:
             return None
         return self.time_ratio.value > NOT_SLOWED and self.time_ratio.low > 1.0
 
     @property
     def kind(self) -> CapKind:
-        """Whether it is power that is capped, beyond the reference, or the clock, or both."""
+        """The kind of cap that the reference does not have."""
         named = zip(Caps._fields, self.summary.point.caps, self.reference.point.caps, strict=True)
         kinds: set[CapKind] = {
             "power" if name.endswith("watts") else "clock" for name, own, others in named if own != others
@@ -63,98 +59,99 @@ class CapEffect:
         return "both" if len(kinds) > 1 else next(iter(kinds), "none")
 
 
-@dataclass(frozen=True, slots=True)
-class CapKinds:
-    """What caps of power and what caps of the clock do to the same point, the loosest first."""
+class CapKinds(NamedTuple):
+    """The effects of power caps and of clock caps on the same point, the loosest first."""
 
     power: tuple[CapEffect, ...]
     clock: tuple[CapEffect, ...]
 
 
 def cap_kinds(effects: Iterable[CapEffect]) -> list[CapKinds]:
-    """Caps of power beside caps of the clock, for every point that was measured under both kinds."""
+    """The effects of power and clock caps, for every point that was measured under both."""
     by_reference: dict[Point, list[CapEffect]] = {}
-    for one in effects:
-        by_reference.setdefault(one.reference.point, []).append(one)
+    for effect in effects:
+        by_reference.setdefault(effect.reference.point, []).append(effect)
     pairs = [
         CapKinds(*(tuple(one for one in members if one.kind == kind) for kind in ("power", "clock")))
         for members in by_reference.values()
     ]
-    return [one for one in pairs if one.power and one.clock]
+    return [pair for pair in pairs if pair.power and pair.clock]
 
 
 @dataclass(frozen=True, slots=True)
 class TradeOff:
-    """Every size and cap of a workload, by time and energy per item over those of its fastest point without a cap."""
+    """Time and energy per item of every size and cap of a workload, relative to its fastest point without a cap."""
 
     subject: Point
-    reference: Summary
     members: tuple[CapEffect, ...]
     frontier: tuple[Summary, ...]
 
 
 def trade_offs(summaries: Iterable[Summary]) -> list[TradeOff]:
-    """The same for every workload that was metered at two points or more; without a point that has no cap, over that
-    under the loosest."""
-    found = []
+    """A trade-off for every workload with at least two metered points; if all are capped, the loosest cap is 1."""
+    trades = []
     for subject, members in _by_work(summaries).items():
         reference = max(members, key=lambda one: (_looseness(one), -_seconds_per_item(one)))
-        effects = [effect for one in members if (effect := _over(one, reference))]
+        effects = [effect for one in members if (effect := _compare(one, reference, per_item=True))]
         if len(effects) > 1:
-            found.append(TradeOff(subject, reference, tuple(effects), tuple(frontier(members))))
-    return found
-
-
-def _over(one: Summary, reference: Summary) -> CapEffect | None:
-    """Time, energy and energy-delay product of an item over those of another point."""
-    values = (_launch_seconds_per_item, _launch_joules_per_item, _launch_energy_delay)
-    time, energy, product = (_ratio(one, reference, value) for value in values)
-    return CapEffect(one, reference, time, energy, product) if time and energy and product else None
+            trades.append(TradeOff(subject, tuple(effects), tuple(frontier(members))))
+    return trades
 
 
 def economies(summaries: Iterable[Summary]) -> list[Economy]:
-    """The most economical point of every workload that was metered at two points or more."""
-    found = []
+    """The most economical point of every workload with at least two metered points."""
+    answers = []
     for subject, members in _by_work(summaries).items():
-        if len(members) > 1:
-            best, fastest = min(members, key=_joules_per_item), min(members, key=_seconds_per_item)
-            energy = _ratio(best, fastest, _launch_joules_per_item)
-            time = _ratio(best, fastest, _launch_seconds_per_item)
-            if energy and time:
-                found.append(Economy(subject, best, fastest, energy, time, tuple(frontier(members)), tuple(members)))
-    return found
+        best, fastest = min(members, key=_joules_per_item), min(members, key=_seconds_per_item)
+        if len(members) > 1 and (effect := _compare(best, fastest, per_item=True)):
+            ratios = effect.energy_ratio, effect.time_ratio
+            answers.append(Economy(subject, best, fastest, *ratios, tuple(frontier(members))))
+    return answers
 
 
 def frontier(members: Iterable[Summary]) -> list[Summary]:
     """The points that no other beats in both time and energy per item, fastest first."""
-    kept: list[Summary] = []
+    front: list[Summary] = []
     for one in sorted(members, key=lambda one: (_seconds_per_item(one), _joules_per_item(one))):
-        if not kept or _joules_per_item(one) < _joules_per_item(kept[-1]):
-            kept.append(one)
-    return kept
+        if not front or _joules_per_item(one) < _joules_per_item(front[-1]):
+            front.append(one)
+    return front
 
 
 def cap_effects(summaries: Iterable[Summary]) -> list[CapEffect]:
-    """What every cap does to every workload, over the same point without caps or, where there is none, under the
-    loosest."""
+    """The effect of every cap on a step, relative to the same point without a cap or, if there is no such point, under
+    its loosest cap."""
     by_settings: dict[Point, list[Summary]] = {}
     for one in summaries:
         if one.energy and one.step:
             by_settings.setdefault(one.point.without_caps, []).append(one)
-    effects = []
-    for members in by_settings.values():
-        reference = max(members, key=_looseness)
-        for one in sorted(members, key=_looseness, reverse=True):
-            ratios = [
-                _ratio(one, reference, value) for value in (_launch_seconds, _launch_joules, _launch_energy_delay)
-            ]
-            if one is not reference and ratios[0] and ratios[1] and ratios[2]:
-                effects.append(CapEffect(one, reference, ratios[0], ratios[1], ratios[2]))
-    return effects
+    return [
+        effect
+        for members in by_settings.values()
+        for reference in (max(members, key=_looseness),)
+        for one in sorted(members, key=_looseness, reverse=True)
+        if one is not reference and (effect := _compare(one, reference, per_item=False))
+    ]
+
+
+def _compare(one: Summary, reference: Summary, *, per_item: bool) -> CapEffect | None:
+    """Time, energy and energy-delay product of a step or an item, relative to another point."""
+
+    def ratio(quantity: Callable[[LaunchEnergy], float], *, per_item: bool) -> Estimate | None:
+        def value(launch: Launch) -> float | None:
+            units = launch.items if per_item else 1
+            return quantity(launch.energy) / units if launch.energy and units else None
+
+        return Estimate(1.0, 1.0, 1.0) if one is reference else launch_ratio(one.metered, reference.metered, value)
+
+    time = ratio(lambda energy: energy.seconds, per_item=per_item)
+    joules = ratio(lambda energy: energy.joules, per_item=per_item)
+    product = ratio(lambda energy: energy.joules * energy.seconds, per_item=False)
+    return CapEffect(one, reference, time, joules, product) if time and joules and product else None
 
 
 def _looseness(summary: Summary) -> tuple[bool, tuple[float, ...]]:
-    """What orders points by their caps: without any, then the loosest."""
+    """A sort key of points by their caps: no cap is the loosest."""
     caps = summary.point.caps
     return caps == Caps(), tuple(float("inf") if value is None else value for value in caps)
 
@@ -168,12 +165,6 @@ def _by_work(summaries: Iterable[Summary]) -> dict[Point, list[Summary]]:
     return by_work
 
 
-def _ratio(above: Summary, below: Summary, value: Callable[[Launch], float | None]) -> Estimate | None:
-    if above is below:
-        return Estimate(1.0, 1.0, 1.0)
-    return launch_ratio(above.metered, below.metered, value)
-
-
 def _joules_per_item(summary: Summary) -> float:
     assert summary.energy
     return summary.energy.joules_per_item.value
@@ -182,23 +173,3 @@ def _joules_per_item(summary: Summary) -> float:
 def _seconds_per_item(summary: Summary) -> float:
     assert summary.energy
     return summary.energy.joules_per_item.value / summary.energy.watts.value
-
-
-def _launch_joules(launch: Launch) -> float | None:
-    return launch.energy.joules if launch.energy else None
-
-
-def _launch_seconds(launch: Launch) -> float | None:
-    return launch.energy.seconds if launch.energy else None
-
-
-def _launch_energy_delay(launch: Launch) -> float | None:
-    return launch.energy.joules * launch.energy.seconds if launch.energy else None
-
-
-def _launch_joules_per_item(launch: Launch) -> float | None:
-    return launch.energy.joules / launch.items if launch.energy and launch.items else None
-
-
-def _launch_seconds_per_item(launch: Launch) -> float | None:
-    return launch.energy.seconds / launch.items if launch.energy and launch.items else None

@@ -1,11 +1,9 @@
-"""Energy as tables, sentences and JSON facts: of points, of caps, and which point is the most economical."""
+"""Tables, sentences and JSON of energy: points, caps, and the most economical sizes."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from statistics import fmean
 
 from scaling.analysis.energy import EnergyFigures
-from scaling.analysis.estimates import Estimate
 from scaling.analysis.roofline import RooflinePoint, Rooflines
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import Summary
@@ -13,7 +11,7 @@ from scaling.errors import FitError, count
 from scaling.features import ObjectiveAnswer, ObjectiveQuestion
 from scaling.features.energy.economy import NOT_SLOWED, CapEffect, CapKinds, Economy, cap_effects, cap_kinds, economies
 from scaling.reporting.answers import StudyAnswer
-from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, POINT, TEXTS, Fields, record
+from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, POINT, TEXTS, Facts, Fields, record
 from scaling.reporting.points import point_settings
 from scaling.reporting.quantities import Quantity, plain
 from scaling.reporting.words import (
@@ -31,10 +29,9 @@ from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 from scaling.study.spec import GPU
 
-# What energy is of, by the domains of meters.
 DOMAIN_WORDS = {"package": "processor", "dram": "DRAM", "gpu": "GPU", "board": "machine"}
 
-# The figures of merit by the keys they have in JSON.
+# JSON keys of the figures of merit.
 ENERGY_KEYS = {
     "joules": "joules_per_step",
     "net_joules": "net_joules_per_step",
@@ -48,26 +45,50 @@ ENERGY_KEYS = {
 
 NO_ROOFLINES: Rooflines = {}
 
-# Below this share of its roof, a network waits for something else than memory or arithmetic.
+# A network below this share of its roof is limited by neither memory nor arithmetic.
 LEAST_ROOF_SHARE = 0.05
 NEITHER = "neither"
 
 PREFIXES = ((1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
-# What a cap does to the time of a step.
-SLOWS_WORDS = {True: "slower", False: "no slowdown shown", None: "too few launches to tell"}
+RATIO = "{:.3f}".format
+SLOWS_WORDS = {True: "slower", False: "no slowdown shown", None: "too few launches"}
 
-NOT_AVAILABLE = "energy: not available: no meter of this machine could be read for a run of these"
-
-
+NOT_AVAILABLE = "energy: not available: no meter could be read during these runs"
 HINT = (
-    "Energy is that of the counted steps, gross, of the parts that the table names; net is without what the "
-    "machine takes when idle. It is not given to a run beside which others used the machine."
+    "Energy is gross, over the counted steps, of the parts that the table names; net energy excludes the idle power of "
+    "the machine. Runs that shared the machine with other programs have no energy."
+)
+
+ECONOMY = Facts[Economy](
+    "Economy",
+    {
+        "sentence": (str, lambda one: economy_sentence(one)),
+        "best": (POINT, lambda one: point_settings(one.best.point)),
+        "fastest": (POINT, lambda one: point_settings(one.fastest.point)),
+        "energy_ratio": (ESTIMATE, lambda one: estimate_facts(one.energy_ratio)),
+        "time_ratio": (ESTIMATE, lambda one: estimate_facts(one.time_ratio)),
+        "frontier": (ARRAY[POINT], lambda one: [point_settings(member.point) for member in one.frontier]),
+    },
+)
+# The effect of a cap, with the roofline of its reference.
+CAP_EFFECT = Facts[tuple[CapEffect, RooflinePoint | None]](
+    "CapEffect",
+    {
+        "point": (POINT, lambda one: point_settings(one[0].summary.point)),
+        "reference": (POINT, lambda one: point_settings(one[0].reference.point)),
+        "time_ratio": (ESTIMATE, lambda one: estimate_facts(one[0].time_ratio)),
+        "energy_ratio": (ESTIMATE, lambda one: estimate_facts(one[0].energy_ratio)),
+        "energy_delay_ratio": (ESTIMATE, lambda one: estimate_facts(one[0].energy_delay_ratio)),
+        "slows": (bool | None, lambda one: one[0].slows),
+        "bound_by": (str | None, lambda one: _bound(one[1])),
+        "share_of_roof": (NUMBER, lambda one: one[1].roof_share if one[1] else None),
+    },
 )
 
 
 def quantities() -> list[Quantity]:
-    """The energy of a point that was metered."""
+    """The energy of a metered point."""
     kind = record("Energy", dict.fromkeys(ENERGY_KEYS.values(), ESTIMATE), domains=TEXTS) | None
     return [
         plain(
@@ -82,29 +103,24 @@ def quantities() -> list[Quantity]:
 
 def _energy_cells(point: ScalingPoint) -> list[str]:
     energy = point.summary.energy
-    return ["-", "-"] if energy is None else [joules(energy.joules_per_item.value), watts(energy.watts.value)]
+    return [joules(energy.joules_per_item.value), watts(energy.watts.value)] if energy else ["-", "-"]
 
 
 def section(result: Evaluation) -> Section | None:
-    """What a page says of energy; None where nothing was metered."""
+    """The section on energy; None if no point was metered."""
     summaries = [point.summary for point in result.points]
     energies, effects = energy_table(summaries), caps_table(cap_effects(summaries), result.rooflines)
     if not energies.rows:
         return None
-    blocks = [
-        Block(
-            sentences=energy_sentences(summaries, result.rooflines),
-            table=energies,
-            caption="Energy, power and energy-delay products of every point that was metered",
-        ),
-        Block(table=effects, caption="Time and energy under every cap, over those without it"),
-        Block(hint=HINT),
-    ]
-    return Section("energy", "Energy", "Energy", [block for block in blocks if block.table is None or block.table.rows])
+    caption = "Energy, power and energy-delay products of every metered point"
+    blocks = [Block(sentences=energy_sentences(summaries, result.rooflines), table=energies, caption=caption)]
+    if effects.rows:
+        blocks.append(Block(table=effects, caption="Time and energy under every cap, relative to no cap"))
+    return Section("energy", "Energy", "Energy", [*blocks, Block(hint=HINT)])
 
 
 def objective(question: ObjectiveQuestion) -> ObjectiveAnswer:
-    """Which size takes the least energy, and what caps do."""
+    """The size with the least energy, and the effect of caps."""
     if any(target is not None for target in question.targets.values()):
         raise FitError("--objective energy is a question of its own; ask one question at a time")
     summaries, rooflines = question.summaries, question.rooflines
@@ -112,28 +128,18 @@ def objective(question: ObjectiveQuestion) -> ObjectiveAnswer:
     return ObjectiveAnswer(
         energy_sentences(summaries, rooflines) or [NOT_AVAILABLE],
         [table for table in tables if table.rows],
-        economy_facts(summaries, point_settings, rooflines),
+        economy_facts(summaries, rooflines),
         any(summary.energy for summary in summaries),
     )
 
 
 def printed() -> Fields:
-    """The keys and types of what `capacity --objective energy --json` prints."""
-    economy = record(
-        "Economy",
-        {"sentence": str, "best": POINT, "fastest": POINT, "frontier": ARRAY[POINT]},
-        dict.fromkeys(("energy_ratio", "time_ratio"), ESTIMATE),
-    )
-    effect = record(
-        "CapEffect",
-        {"point": POINT, "reference": POINT, "slows": bool | None, "bound_by": str | None, "share_of_roof": NUMBER},
-        dict.fromkeys(("time_ratio", "energy_ratio", "energy_delay_ratio"), ESTIMATE),
-    )
-    return {"economies": ARRAY[economy], "caps": ARRAY[effect]}
+    """The keys and types of `capacity --objective energy --json`."""
+    return {"economies": ARRAY[ECONOMY.record], "caps": ARRAY[CAP_EFFECT.record]}
 
 
 def energy_table(summaries: Sequence[Summary]) -> Table:
-    """The figures of merit of every point that was metered, with intervals over launches."""
+    """The figures of merit of every metered point, with intervals over launches."""
     rows = [
         (
             point_words(one.point),
@@ -144,7 +150,7 @@ def energy_table(summaries: Sequence[Summary]) -> Table:
             "-" if energy.peak_watts is None else watts(energy.peak_watts.value),
             with_interval(energy.energy_delay, lambda value: in_unit(value, "J·s")),
             with_interval(energy.energy_delay_squared, lambda value: in_unit(value, "J·s²")),
-            domain_words(energy),
+            " and ".join(DOMAIN_WORDS[domain] for domain in energy.domains),
         )
         for one in summaries
         if (energy := one.energy)
@@ -153,15 +159,10 @@ def energy_table(summaries: Sequence[Summary]) -> Table:
     return Table(columns, rows)
 
 
-def domain_words(energy: EnergyFigures) -> str:
-    """What energy is of: 'processor and GPU'."""
-    return " and ".join(DOMAIN_WORDS[domain] for domain in energy.domains)
-
-
 def in_unit(value: float, unit: str) -> str:
-    """A value with the prefix of its unit that fits it: '12.3 mJ·s'."""
-    fitting = next((one for one in PREFIXES if abs(value) >= one[0]), PREFIXES[-1])
-    return f"{figure(value / fitting[0])} {fitting[1]}{unit}"
+    """A value with the prefix that fits it: '12.3 mJ·s'."""
+    factor, prefix = next((one for one in PREFIXES if abs(value) >= one[0]), PREFIXES[-1])
+    return f"{figure(value / factor)} {prefix}{unit}"
 
 
 def joules(value: float) -> str:
@@ -175,17 +176,17 @@ def watts(value: float) -> str:
 
 
 def energy_sentences(summaries: Sequence[Summary], rooflines: Rooflines = NO_ROOFLINES) -> list[str]:
-    """The most economical point of every workload, which workloads caps do not slow, and whether meters agree."""
+    """The most economical point of every workload, the effect of caps, and the agreement of meters."""
     effects = cap_effects(summaries)
     about_caps = [*cap_sentences(effects, rooflines), *map(kinds_sentence, cap_kinds(effects))]
     return [*map(economy_sentence, economies(summaries)), *about_caps, *agreement_sentences(summaries)]
 
 
 def kinds_sentence(kinds: CapKinds) -> str:
-    """The most economical cap of power beside the most economical cap of the clock."""
+    """The most economical power cap and the most economical clock cap."""
     best = [min(effects, key=lambda one: one.energy_ratio.value) for effects in (kinds.power, kinds.clock)]
     power, clock = (
-        f"{ratio_words(one.energy_ratio.value)} of the energy in {ratio_words(one.time_ratio.value)} of the time "
+        f"{RATIO(one.energy_ratio.value)} of the energy in {RATIO(one.time_ratio.value)} of the time "
         f"({', '.join(caps_words(one.summary.point))})"
         for one in best
     )
@@ -194,14 +195,13 @@ def kinds_sentence(kinds: CapKinds) -> str:
 
 
 def agreement_sentences(summaries: Sequence[Summary]) -> list[str]:
-    """How far the integral of sampled power is from the energy counted meanwhile, where meters know both."""
+    """The difference between the integral of sampled power and counted energy, if meters have both."""
     energies = [launch.energy for one in summaries for launch in one.metered if launch.energy]
-    apart = [energy.sampled_ratio - 1 for energy in energies if energy.sampled_ratio is not None]
+    apart = [100 * (energy.sampled_ratio - 1) for energy in energies if energy.sampled_ratio is not None]
     if not apart:
         return []
-    mean, widest = fmean(apart), max(apart, key=abs)
-    launches = f"over {count(len(apart), 'run')}, and by {100 * widest:+.1f} % in the one furthest off"
-    return [f"the integral of sampled power differs from the energy counted by {100 * mean:+.1f} % {launches}"]
+    mean, most = f"{fmean(apart):+.1f} % on average over {count(len(apart), 'run')}", f"{max(apart, key=abs):+.1f} %"
+    return [f"the integral of sampled power differs from the counted energy by {mean} and {most} at most"]
 
 
 def economy_sentence(economy: Economy) -> str:
@@ -217,38 +217,32 @@ def economy_sentence(economy: Economy) -> str:
 
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
-    """The most economical point of every workload that was measured under caps; nothing where there are none."""
+    """The most economical point of every workload, if any point was measured under a cap."""
     summaries = [point.summary for point in result.points]
-    if not any(any(one.point.caps) for one in summaries):
-        return []
-    return [
-        StudyAnswer("energy", one.subject.subject, "give", economy_sentence(one), True) for one in economies(summaries)
-    ]
+    answers = economies(summaries) if any(any(one.point.caps) for one in summaries) else []
+    return [StudyAnswer("energy", one.subject.subject, "give", economy_sentence(one), True) for one in answers]
 
 
 def size_words(point: Point) -> str:
-    """What a workload is given: its cores, replicas and caps."""
+    """The replicas, cores, GPU and caps of a point."""
     return ", ".join(size_parts(point))
 
 
 def size_parts(point: Point) -> list[str]:
-    """The same, one by one."""
+    """The parts of `size_words`."""
     replicas = f"{point.replicas} replicas of " if point.replicas > 1 else ""
     return [replicas + count(point.cores, "core"), *(["GPU"] if point.device == GPU else []), *caps_words(point)]
 
 
 def caps_table(effects: Sequence[CapEffect], rooflines: Rooflines = NO_ROOFLINES) -> Table:
-    """What every cap does to every workload: time, energy and energy-delay product over those without it.
-
-    Beside it, by the roofline, whether memory or arithmetic bounds the workload without the cap.
-    """
+    """Time, energy and energy-delay product under every cap, and the bound of the uncapped workload by its roofline."""
     rows = [
         (
             point_words(one.summary.point),
             ", ".join(caps_words(one.reference.point)) or "none",
-            with_interval(one.time_ratio, ratio_words),
-            with_interval(one.energy_ratio, ratio_words),
-            with_interval(one.energy_delay_ratio, ratio_words),
+            with_interval(one.time_ratio, RATIO),
+            with_interval(one.energy_ratio, RATIO),
+            with_interval(one.energy_delay_ratio, RATIO),
             SLOWS_WORDS[one.slows],
             _bound_words(rooflines.get(one.reference.point)),
         )
@@ -266,35 +260,30 @@ def _bound_words(roofline: RooflinePoint | None) -> str:
 
 
 def _bound(roofline: RooflinePoint | None) -> str | None:
-    """What bounds a network; one far below its roof is held back by neither memory nor arithmetic."""
+    """Memory or compute, by the roofline; neither for a network far below its roof."""
     if roofline is None or roofline.bound_by is None or roofline.roof_share is None:
         return None
     return roofline.bound_by if roofline.roof_share >= LEAST_ROOF_SHARE else NEITHER
 
 
-def ratio_words(ratio: float) -> str:
-    """A ratio to the third digit."""
-    return f"{ratio:.3f}"
-
-
-def cap_sentences(effects: Sequence[CapEffect], rooflines: Rooflines = NO_ROOFLINES) -> list[str]:
-    """For every cap how many points it slows, and the workloads of which it slows none, by what bounds them."""
+def cap_sentences(effects: Sequence[CapEffect], rooflines: Rooflines) -> list[str]:
+    """For every cap the number of points it slows, and the workloads without a slowdown."""
     by_caps: dict[str, list[CapEffect]] = {}
     for one in effects:
         by_caps.setdefault(", ".join(caps_words(one.summary.point)), []).append(one)
-    untold = [caps for caps, members in by_caps.items() if all(one.slows is None for one in members)]
-    sentences = [_cap_sentence(caps, by_caps[caps], rooflines) for caps in by_caps if caps not in untold]
-    too_few = f"too few launches to tell which workloads these slow: {'; '.join(untold)}"
-    return [*sentences, too_few] if untold else sentences
+    untested = [caps for caps, members in by_caps.items() if all(one.slows is None for one in members)]
+    sentences = [_cap_sentence(caps, by_caps[caps], rooflines) for caps in by_caps if caps not in untested]
+    too_few = f"too few launches to see which workloads these caps slow: {'; '.join(untested)}"
+    return [*sentences, too_few] if untested else sentences
 
 
 def _cap_sentence(caps: str, members: Sequence[CapEffect], rooflines: Rooflines) -> str:
-    told = [one for one in members if one.slows is not None]
-    slowed = [one.summary.point.subject for one in told if one.slows]
-    unslowed = [_bounded_subject(one, rooflines) for one in told if one.summary.point.subject not in slowed]
+    tested = [one for one in members if one.slows is not None]
+    slowed = [one.summary.point.subject for one in tested if one.slows]
+    unslowed = [_bounded_subject(one, rooflines) for one in tested if one.summary.point.subject not in slowed]
     names = f"; no slowdown shown: {', '.join(dict.fromkeys(unslowed))}" if unslowed else ""
     limit = f"{100 * (NOT_SLOWED - 1):.0f} %"
-    return f"{caps} slows {len(slowed)} of {count(len(told), 'point')} by more than {limit}{names}"
+    return f"{caps} slows {len(slowed)} of {count(len(tested), 'point')} by more than {limit}{names}"
 
 
 def _bounded_subject(effect: CapEffect, rooflines: Rooflines) -> str:
@@ -303,50 +292,14 @@ def _bounded_subject(effect: CapEffect, rooflines: Rooflines) -> str:
 
 
 def energy_facts(energy: EnergyFigures | None) -> dict[str, object] | None:
-    """The figures of merit of a point, unrounded; None where it was not metered."""
+    """The figures of merit of a point, unrounded; None if it was not metered."""
     if energy is None:
         return None
-    names = [one.name for one in fields(EnergyFigures) if one.name != "domains"]
-    return {**{ENERGY_KEYS[name]: _facts(getattr(energy, name)) for name in names}, "domains": list(energy.domains)}
+    values = {key: estimate_facts(getattr(energy, name)) for name, key in ENERGY_KEYS.items()}
+    return {**values, "domains": list(energy.domains)}
 
 
-def _facts(estimate: Estimate | None) -> dict[str, float | None]:
-    return estimate_facts(estimate)
-
-
-def economy_facts(
-    summaries: Sequence[Summary], settings: Callable[[Point], dict[str, object]], rooflines: Rooflines = NO_ROOFLINES
-) -> dict[str, object]:
-    """The most economical point of every workload, and what caps do."""
-    return {
-        "economies": [
-            {
-                "sentence": economy_sentence(one),
-                "best": settings(one.best.point),
-                "fastest": settings(one.fastest.point),
-                "energy_ratio": estimate_facts(one.energy_ratio),
-                "time_ratio": estimate_facts(one.time_ratio),
-                "frontier": [settings(member.point) for member in one.frontier],
-            }
-            for one in economies(summaries)
-        ],
-        "caps": [
-            {
-                "point": settings(one.summary.point),
-                "reference": settings(one.reference.point),
-                "time_ratio": estimate_facts(one.time_ratio),
-                "energy_ratio": estimate_facts(one.energy_ratio),
-                "energy_delay_ratio": estimate_facts(one.energy_delay_ratio),
-                "slows": one.slows,
-                **_bound_facts(rooflines.get(one.reference.point)),
-            }
-            for one in cap_effects(summaries)
-        ],
-    }
-
-
-def _bound_facts(roofline: RooflinePoint | None) -> dict[str, object]:
-    return {
-        "bound_by": _bound(roofline),
-        "share_of_roof": roofline.roof_share if roofline else None,
-    }
+def economy_facts(summaries: Sequence[Summary], rooflines: Rooflines) -> dict[str, object]:
+    """The most economical point of every workload, and the effect of caps, for JSON."""
+    effects = [(one, rooflines.get(one.reference.point)) for one in cap_effects(summaries)]
+    return {"economies": [*map(ECONOMY.of, economies(summaries))], "caps": [*map(CAP_EFFECT.of, effects)]}

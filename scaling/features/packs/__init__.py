@@ -1,8 +1,6 @@
-"""Packs: the cores of a machine divided among replicas in every way, and which division is best."""
+"""Packs: every division of a machine's cores among replicas, and the best of them."""
 
 from scaling.features import Command, Feature, FigureKind
-
-_HERE = __name__
 
 FEATURE = Feature(
     commands=(
@@ -10,7 +8,7 @@ FEATURE = Feature(
             "Measure",
             "pack",
             "Divide cores among replicas in every way, measure each with all replicas at once, and say which is best.",
-            f"{_HERE}.command:pack",
+            f"{__name__}.command:pack",
         ),
     ),
     figures=(
@@ -19,11 +17,11 @@ FEATURE = Feature(
             "Replicas and cores",
             "throughput against latency for every division of the cores among replicas",
             "rows",
-            f"{_HERE}.figure:packs",
+            f"{__name__}.figure:packs",
         ),
     ),
-    answers=(f"{_HERE}.report:study_answers",),
-    sections=(f"{_HERE}.report:section",),
-    schemas={"pack": f"{_HERE}.report:printed"},
-    library={"pack": f"{_HERE}.library:pack"},
+    answers=(f"{__name__}.report:study_answers",),
+    sections=(f"{__name__}.report:section",),
+    schemas={"pack": f"{__name__}.report:printed"},
+    library={"pack": f"{__name__}.library:pack"},
 )

@@ -1,4 +1,4 @@
-"""`scaling pack`: divide the cores of this machine among replicas in every way, and say which way is best."""
+"""`scaling pack`: measure every division of this machine's cores among replicas, and name the best."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from scaling.analysis.interference import USUAL_QUANTILE
+from scaling.analysis.interference import USUAL_QUANTILE, Choice
 from scaling.api.measuring import carry_out_job, redo_of
 from scaling.cli.options import (
     Again,
@@ -24,14 +24,14 @@ from scaling.cli.options import (
 from scaling.cli.printing import print_json, print_lines, print_most_important, print_table
 from scaling.cli.progress import Progress
 from scaling.cli.sweep import answer_when_interrupted, print_job_notes, print_plan, print_results
-from scaling.features.packs.library import Packs, check_limit, choose_packs, prepare_packs
+from scaling.features.packs.library import check_limit, choose_packs, prepare_packs
 from scaling.features.packs.report import (
+    SLOWDOWN,
     choice_sentences,
     divisions_table,
     packs_facts,
     sharing_sentence,
-    slowdown_facts,
-    slowdown_sentences,
+    slowdown_sentence,
     slowdown_table,
 )
 from scaling.study.programs import Program, program_name
@@ -42,7 +42,7 @@ def pack(
         list[str],
         typer.Argument(
             metavar="WORKLOAD... | -- PROGRAM [ARG]...",
-            help="What to run replicas of; a program as one would start it, with {threads} where it is told how many.",
+            help="A workload, or the command line of a program, in which {threads} is its number of threads.",
             show_default=False,
         ),
     ],
@@ -50,12 +50,12 @@ def pack(
         int | None, typer.Option("--cores", metavar="N", min=1, help="Cores to divide; all if left out.")
     ] = None,
     latency: Annotated[
-        float | None, typer.Option("--latency", metavar="SECONDS", help="The most that a step may take.")
+        float | None, typer.Option("--latency", metavar="SECONDS", help="Longest time that a step may take.")
     ] = None,
     quantile: Annotated[
-        float, typer.Option("--quantile", metavar="Q", help="Which quantile of steps --latency is about.")
+        float, typer.Option("--quantile", metavar="Q", help="Quantile of the steps that --latency limits.")
     ] = USUAL_QUANTILE,
-    mode: Annotated[str, typer.Option("--mode", help="What networks do: train or infer.")] = "train",
+    mode: Annotated[str, typer.Option("--mode", help="Mode of networks: train or infer.")] = "train",
     size: Annotated[str, typer.Option("--size", help="The size of networks: published or small.")] = "published",
     smt: Annotated[str, typer.Option("--smt", help="Threads per core: 1, 2, 1,2 or all.")] = "1",
     placement: Annotated[str, typer.Option("--placement", help="Which cores.")] = "compact",
@@ -77,8 +77,8 @@ def pack(
 ) -> None:
     """Divide cores among replicas in every way, measure each with all replicas at once, and say which is best.
 
-    Of several workloads each is measured beside each, on half of the cores. A lone replica on as many cores takes turns
-    with every pack. The status is 1 where no division keeps --latency, and where there is no answer yet.
+    Several workloads run in pairs, each on half of the cores. A lone replica with the same cores takes turns with every
+    pack. The status is 1 if no division keeps --latency, or if there is no answer yet.
 
     Example: scaling pack autoenc --latency 0.05
     """
@@ -93,42 +93,36 @@ def pack(
         results = carry_out_job(job, redo_of(retry_failed, again), not no_wait, Progress())
     packs = choose_packs(results, latency, quantile)
     if as_json:
-        print_json({"packs": packs_facts(packs), "slowdowns": slowdown_facts(packs.slowdowns)})
+        print_json({"packs": packs_facts(packs), "slowdowns": [*map(SLOWDOWN.of, packs.slowdowns)]})
     elif packs.slowdowns:
-        print_lines(*slowdown_sentences(packs.slowdowns), "")
+        print_lines(*map(slowdown_sentence, packs.slowdowns), "")
         print_table(slowdown_table(packs.slowdowns))
     else:
-        print_packs(packs, verbose)
+        for choice in packs:
+            _print_choice(choice, verbose)
     print_results(results, no_report)
     if not packs.answered:
         raise typer.Exit(1)
 
 
-def print_packs(packs: Packs, verbose: bool = False) -> None:
-    """The recommendation for every workload, a table of its divisions, and what replicas share."""
-    for choice in packs:
-        first, *others = choice_sentences(choice)
-        print_lines(first, "")
-        print_table(divisions_table(choice.series))
-        failed = [one.summary.failures[0] for one in choice.series.divisions if one.summary.failures]
-        shared = [sharing_sentence(one) for one in choice.series.filling if one.point.replicas > 1]
-        print_most_important([*failed, *others, *shared], verbose)
+def _print_choice(choice: Choice, verbose: bool) -> None:
+    first, *others = choice_sentences(choice)
+    print_lines(first, "")
+    print_table(divisions_table(choice.series))
+    failed = [one.summary.failures[0] for one in choice.series.divisions if one.summary.failures]
+    shared = [sharing_sentence(one) for one in choice.series.filling if one.point.replicas > 1]
+    print_most_important([*failed, *others, *shared], verbose)
 
 
 def _subjects(words: Sequence[str], env: list[str] | None) -> list[str | Program]:
-    """Workloads of ours or of the user's files, each with its options, or one program with its arguments."""
-    if is_workload(words[0]):
-        refuse_variables(env)
-        return [*_with_options(words)]
-    return [Program(name=program_name(words), command=tuple(program_words(words)), env=program_variables(env))]
-
-
-def _with_options(words: Sequence[str]) -> list[str]:
-    """Workloads with the options that follow each, as a study writes them."""
-    workloads: list[str] = []
+    """Workloads, each with the options that follow it, or one program with its arguments."""
+    if not is_workload(words[0]):
+        return [Program(name=program_name(words), command=tuple(program_words(words)), env=program_variables(env))]
+    refuse_variables(env)
+    workloads: list[str | Program] = []
     for word in words:
         if workloads and "=" in word and not is_workload(word):
-            workloads[-1] += f" {word}"
+            workloads[-1] = f"{workloads[-1]} {word}"
         else:
             workloads.append(word)
     return workloads

@@ -1,4 +1,4 @@
-"""Replicas and cores: throughput against latency for every division, beside what a lone replica would have promised."""
+"""Throughput against latency for every division of the cores, and the promise of a lone replica."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,12 +11,12 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.interference import Division, PackedSeries, packed_series
 from scaling.features.packs.report import division_words
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.layout import line_key, make_grid, mark_key, name_at_right, number_axis
+from scaling.reporting.plots.layout import draw_mark, line_key, make_grid, mark_key, name_at_right, number_axis
 from scaling.reporting.plots.specification import distinct_names, upper_limit
 from scaling.reporting.plots.style import FAINT, colour, marker
 from scaling.results.evaluation import Evaluation
 
-# The farther end of a latency that is drawn.
+# Quantile of the steps at which the line of a latency ends.
 FAR = 0.99
 
 
@@ -32,8 +32,8 @@ def packs(result: Evaluation) -> Drawing | NotDrawn:
     caption = (
         "Throughput of all replicas together against the median latency of a step, for every division of the cores "
         "into replicas × cores, with 95 % intervals; the grey line ends at the latency that 99 % of steps stay within. "
-        "Hollow squares are what a lone replica on as many cores promises, times their number: what lies between is "
-        "what replicas take from each other."
+        "A hollow square is the number of replicas times the throughput of a lone one with the same cores: the gap is "
+        "the slowdown by the other replicas."
     )
     return Drawing(caption, _figure(series))
 
@@ -58,7 +58,7 @@ def _figure(series: Sequence[PackedSeries]) -> Figure:
 
 
 class _Mark(NamedTuple):
-    """A division with its throughput and its latency: the median, and where 99 % of steps stay within."""
+    """A division with its throughput, its median latency, and the latency that 99 % of its steps stay within."""
 
     division: Division
     rate: Estimate
@@ -67,7 +67,6 @@ class _Mark(NamedTuple):
 
 
 def _drawn(series: PackedSeries) -> list[_Mark]:
-    """The divisions whose throughput and latency are known."""
     marks = []
     for division in series.filling:
         rate, latency, far = division.throughput, division.latency(), division.latency(FAR)
@@ -80,12 +79,12 @@ def _draw(axes: Axes, marks: Sequence[_Mark]) -> None:
     rates, latencies = [mark.rate for mark in marks], [mark.latency for mark in marks]
     for division, rate, latency, far in marks:
         axes.plot([1e3 * latency.value, 1e3 * far], [rate.value] * 2, color=FAINT, linewidth=1.0, zorder=1)
-        _mark(axes, latency, rate, 0, hollow=not division.summary.valid)
+        draw_mark(axes, latency.map(_milliseconds), rate, 0, hollow=not division.summary.valid)
         promised, promised_latency = division.promised, division.promised_latency()
         if division.point.replicas > 1 and promised is not None and promised_latency is not None:
             rates.append(promised)
             latencies.append(promised_latency)
-            _mark(axes, promised_latency, promised, 1, hollow=True)
+            draw_mark(axes, promised_latency.map(_milliseconds), promised, 1, hollow=True)
     top = 1.05 * upper_limit([one.value for one in rates], [one.high for one in rates], 0.0)
     farthest = [*(mark.far for mark in marks), *(one.value for one in latencies)]
     end = 1e3 * upper_limit(farthest, [one.high for one in latencies], 0.0)
@@ -96,24 +95,5 @@ def _draw(axes: Axes, marks: Sequence[_Mark]) -> None:
     name_at_right(axes, names, [(1e3 * mark.far, mark.rate.value) for mark in marks], (end, top))
 
 
-def _mark(axes: Axes, latency: Estimate, rate: Estimate, style: int, *, hollow: bool) -> None:
-    def ends(estimate: Estimate, unit: float) -> list[list[float]]:
-        low, high = estimate.low, estimate.high
-        value = estimate.value
-        return [
-            [unit * (value - (value if low is None else low))],
-            [unit * ((value if high is None else high) - value)],
-        ]
-
-    axes.errorbar(
-        [1e3 * latency.value],
-        [rate.value],
-        xerr=ends(latency, 1e3),
-        yerr=ends(rate, 1.0),
-        linestyle="none",
-        marker=marker(style),
-        color=colour(style),
-        markerfacecolor="none" if hollow else colour(style),
-        elinewidth=1.0,
-        zorder=3,
-    )
+def _milliseconds(seconds: float) -> float:
+    return 1e3 * seconds

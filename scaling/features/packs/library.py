@@ -1,4 +1,4 @@
-"""Packs: the cores of this machine divided among replicas in every way, and which division is best."""
+"""Packs: measure every division of this machine's cores among replicas, and choose the best."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from scaling.api.measuring import Job, carry_out_job, prepare
 from scaling.api.progress import Monitor, watcher
 from scaling.api.results import Results
 from scaling.errors import FitError, PlacementError, StoreError, StudyError
-from scaling.features.packs.report import choice_sentences, slowdown_sentences
+from scaling.features.packs.report import choice_sentences, slowdown_sentence
 from scaling.machine.placement import Request, usable_cores
 from scaling.machine.sysfs import read_topology
 from scaling.study.programs import Program
@@ -22,10 +22,7 @@ QUESTION = "Is it better to run one replica on all cores, or several on a part o
 
 @dataclass(frozen=True, slots=True)
 class Packs(Sequence[Choice]):
-    """The best division of every workload that a results folder has packs of; `results` has all that was measured.
-
-    `slowdowns` are those of mixed packs: every workload beside each.
-    """
+    """The best division for every workload with packs in a results folder; mixed packs have slowdowns instead."""
 
     results: Results
     choices: tuple[Choice, ...]
@@ -39,14 +36,14 @@ class Packs(Sequence[Choice]):
 
     @property
     def answered(self) -> bool:
-        """Whether every workload has a best division or, where they are mixed, a slowdown beside each."""
+        """Whether every workload has a best division or, in mixed packs, a slowdown for every pair."""
         if self.slowdowns:
             return all(one.is_answer for one in self.slowdowns)
         return all(one.is_answer and one.best for one in self.choices)
 
     def __str__(self) -> str:
-        chosen = [sentence for choice in self.choices for sentence in choice_sentences(choice)]
-        return "\n".join(slowdown_sentences(self.slowdowns) or chosen)
+        chosen = (sentence for choice in self.choices for sentence in choice_sentences(choice))
+        return "\n".join(map(slowdown_sentence, self.slowdowns) if self.slowdowns else chosen)
 
 
 def pack(
@@ -59,11 +56,10 @@ def pack(
     monitor: Monitor | None = None,
     **settings: Any,
 ) -> Packs:
-    """Measure every division of so many cores, all if left out, among replicas of a workload, and choose the best.
+    """Measure every division of `cores` (default: all) among replicas of a workload, and choose the best.
 
-    Of several workloads each is measured beside each, on half of the cores.
-
-    `latency` is the most seconds that a step may take at this quantile. `settings` are further keys of the study.
+    Several workloads run in pairs, each on half of the cores. `latency` limits the seconds of a step at this quantile;
+    `settings` are further keys of the study.
     """
     check_limit(latency, quantile)
     job = prepare_packs(workloads, folder, cores, budget, **settings)
@@ -78,41 +74,38 @@ def prepare_packs(
     full: bool = False,
     **settings: Any,
 ) -> Job:
-    """The study of packs, checked and planned for this machine."""
-    programs = tuple(one for one in workloads if isinstance(one, Program))
-    named = tuple(one for one in workloads if isinstance(one, str))
+    """A study of packs, checked and planned for this machine."""
     names = [one.name if isinstance(one, Program) else one for one in workloads]
+    # The name of the study becomes the name of its folder.
+    name = "-".join(["pack", *(re.sub(r"[^\w.+-]+", "-", one.rsplit("/", 1)[-1]) for one in names)])[:100]
     keys: dict[str, Any] = {
-        "name": folder_name(names),
+        "name": name,
         "question": QUESTION,
-        "workloads": named,
-        "programs": programs,
+        "workloads": tuple(one for one in workloads if isinstance(one, str)),
+        "programs": tuple(one for one in workloads if isinstance(one, Program)),
         **({"replicas": "fill"} if len(workloads) == 1 else {"beside": names}),
         **settings,
     }
-    usable = _usable(Study(**keys))
-    if cores is not None and cores > max(1, usable):
+    usable, least = _usable(Study(**keys)), min(2, len(workloads))
+    most = usable if cores is None else cores
+    if most > usable:
         raise StudyError(f"cores is {cores}, and {usable} can be used here; give at most {usable}")
-    most = max(1, usable) if cores is None else cores
-    least = min(2, len(workloads))
     if most < least:
-        raise StudyError(f"cores is {most}, and packs of these divide at least {least}; give a number from {least}")
-    counts = divisors(most) if len(workloads) == 1 else [most // 2]
-    where = None if folder is None else Path(folder)
-    return prepare(Study(**{**keys, "cores": counts}), where, (), budget, full)
+        raise StudyError(f"cores is {most}, but these packs need at least {least}; give a number from {least}")
+    counts = [count for count in range(1, most + 1) if most % count == 0] if len(workloads) == 1 else [most // 2]
+    return prepare(Study(**{**keys, "cores": counts}), None if folder is None else Path(folder), (), budget, full)
 
 
 def check_limit(latency: float | None, quantile: float) -> None:
-    """Refuse a limit on the latency that is none."""
+    """Refuse a latency limit or quantile out of range."""
     if latency is not None and not 0.0 < latency < float("inf"):
         raise FitError(f"latency is {latency:g}, but it must be a number of seconds above 0")
     if not 0.0 < quantile < 1.0:
         raise FitError(f"quantile is {quantile:g}, but it must be between 0 and 1; try 0.99")
 
 
-def choose_packs(results: Results, latency: float | None = None, quantile: float = USUAL_QUANTILE) -> Packs:
-    """The best division of every workload under a latency limit, from results that have packs."""
-    check_limit(latency, quantile)
+def choose_packs(results: Results, latency: float | None, quantile: float) -> Packs:
+    """The best division of every workload in the results under a latency limit."""
     series = [one for source in results.sources for one in packed_series(source.summaries)]
     mixed = [one for source in results.sources for one in slowdowns(source.summaries)]
     if not series:
@@ -120,18 +113,8 @@ def choose_packs(results: Results, latency: float | None = None, quantile: float
     return Packs(results, tuple(choose(one, latency, quantile) for one in series), tuple(mixed))
 
 
-def divisors(cores: int) -> list[int]:
-    """The numbers of cores that a replica can have where all replicas together have so many."""
-    return [count for count in range(1, cores + 1) if cores % count == 0]
-
-
-def folder_name(workloads: Sequence[str]) -> str:
-    """The name of the study, which becomes that of its folder."""
-    return "-".join(["pack", *(re.sub(r"[^\w.+-]+", "-", name.rsplit("/", 1)[-1]) for name in workloads)])[:100]
-
-
 def _usable(study: Study) -> int:
-    """How many cores a study may use here, at the fewest threads per core it asks for."""
+    """The number of cores that a study may use here, with its fewest threads per core."""
     topology = read_topology()
     smt = min(study.smt) if isinstance(study.smt, tuple) else 1
     request = Request(1, smt, study.placements[0], study.within, frozenset(study.reserve), study.core_type)
@@ -140,4 +123,4 @@ def _usable(study: Study) -> int:
     except PlacementError as error:
         raise StudyError(f"study '{study.name}': {error}") from error
     quota = topology.quota_cpus
-    return usable if quota is None else max(1, min(usable, int(quota // smt)))
+    return max(1, usable if quota is None else min(usable, int(quota // smt)))

@@ -1,6 +1,6 @@
-"""Packs of replicas as tables, sentences and JSON facts: what each division does, and which is best."""
+"""Tables, sentences and JSON of packs: every division, the best of them, and slowdowns of mixed packs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,9 +15,10 @@ from scaling.analysis.interference import (
     slowdowns,
 )
 from scaling.analysis.rules import Verdict
+from scaling.analysis.summary import Summary
 from scaling.machine.placement import Sharing
 from scaling.reporting.answers import StudyAnswer
-from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, SETTINGS, TEXTS, Fields, fields_of, record
+from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, SETTINGS, TEXTS, Facts, Fields, fields_of, record
 from scaling.reporting.points import names_among, point_settings
 from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import (
@@ -34,15 +35,16 @@ from scaling.reporting.words import (
 )
 from scaling.results.evaluation import Evaluation
 
-# The latencies that a table has of a division.
+# Latencies in the table of divisions.
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
-# What is to be done where divisions have no answer.
+RATIO = "{:.3f}".format
 MEASURE_AGAIN = "measure more launches on a quiet machine (--launches, `scaling machine doctor`)"
 HINT = (
-    "All replicas of a division run at once on cores of their own, and only the time in which all of them run counts. "
-    "Promised is the throughput of a lone replica on as many cores, which took turns with them, times their number."
+    "All replicas of a division run at once on their own cores, and only the time in which all of them run counts. The "
+    "promised throughput is their number times the throughput of a lone replica with the same cores, which took turns "
+    "with them."
 )
-# What replicas may share, from the closest on, and how a sentence says so.
+# Levels at which replicas may share hardware, from the closest on, with their words.
 LEVELS = {"core": "its core", "l3": "its L3", "node": "its NUMA node", "socket": "its socket"}
 
 
@@ -59,48 +61,41 @@ def size_words(division: Division) -> str:
 
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
-    """The best division of every workload that was measured in packs, or how workloads slow each other down."""
+    """The best division for every workload that was measured in packs, or the slowdowns of mixed packs."""
     summaries = [point.summary for point in result.points]
-    if found := slowdowns(summaries):
-        return [
-            StudyAnswer("slowdown", one.workload, _code(one.is_answer), sentence, one.is_answer)
-            for one, sentence in zip(found, slowdown_sentences(found), strict=True)
-        ]
-    return choice_answers([choose(one) for one in packed_series(summaries)])
-
-
-def choice_answers(choices: Sequence[Choice]) -> list[StudyAnswer]:
-    """The recommendation of each alone."""
-    known = [choice.is_answer and choice.best is not None for choice in choices]
+    if pairs := slowdowns(summaries):
+        return [_answer("slowdown", one.workload, slowdown_sentence(one), one.is_answer) for one in pairs]
     return [
-        StudyAnswer("replicas", name, _code(is_known), choice_sentences(choice, name)[0], is_known)
-        for choice, name, is_known in zip(choices, _names(choices), known, strict=True)
+        _answer("replicas", name, choice_sentences(choice, name)[0], choice.is_answer and choice.best is not None)
+        for name, choice in _choices(summaries)
     ]
 
 
-def _names(choices: Sequence[Choice]) -> list[str]:
-    """What is divided, by what tells them apart."""
+def _answer(question: str, subject: str, sentence: str, known: bool) -> StudyAnswer:
+    return StudyAnswer(question, subject, "give" if known else "no-answer-yet", sentence, known)
+
+
+def _choices(summaries: Sequence[Summary]) -> list[tuple[str, Choice]]:
+    """The choice for every workload, with the name that distinguishes it from the others."""
+    choices = [choose(one) for one in packed_series(summaries)]
     names = names_among([choice.series.settings for choice in choices])
-    return [names[choice.series.settings] for choice in choices]
-
-
-def _code(known: bool) -> str:
-    return "give" if known else "no-answer-yet"
+    return [(names[choice.series.settings], choice) for choice in choices]
 
 
 def divisions_table(series: PackedSeries) -> Table:
-    """Every division: throughput, what lone replicas promised, what each keeps, latency, fairness and skew."""
+    """Every division: measured and promised throughput, latency, fairness, skew and shared hardware."""
     rows = [
         (
             division_words(one),
             _throughput_words(one),
             with_interval(one.promised if one.point.replicas > 1 else None, figure),
             with_interval(one.interference, share),
-            *(_latency_cell(one, quantile) for quantile in QUANTILES.values()),
+            *(duration(latency.value) if (latency := one.latency(q)) else "-" for q in QUANTILES.values()),
             "-" if one.fairness is None else f"{one.fairness:.3f}",
             "-" if one.slowest_over_fastest is None else f"{one.slowest_over_fastest:.3f}",
             "-" if one.start_skew is None else share(one.start_skew),
-            "-" if not one.shares else _shared_levels(one.shares),
+            ", ".join(level for level in LEVELS if any(getattr(own, level) for own in one.shares))
+            or ("nothing" if one.shares else "-"),
             VERDICT_WORDS[one.summary.verdict],
         )
         for one in series.divisions
@@ -114,50 +109,39 @@ def divisions_table(series: PackedSeries) -> Table:
 
 
 def _throughput_words(division: Division) -> str:
-    """Its throughput with the interval; of disturbed launches at least that of the fastest."""
+    """The throughput with its interval; a lower bound if the launches were disturbed."""
     at_least = "≥ " if division.throughput and division.summary.verdict is Verdict.DISTURBED else ""
     return at_least + with_interval(division.throughput, figure)
 
 
-def _latency_cell(division: Division, quantile: float) -> str:
-    latency = division.latency(quantile)
-    return "-" if latency is None else duration(latency.value)
-
-
-def _shared_levels(shares: Sequence[Sharing]) -> str:
-    """The closest things that replicas have in common."""
-    names = [name for name in LEVELS if any(getattr(one, name) for one in shares)]
-    return ", ".join(names) or "nothing"
-
-
 def sharing_sentence(division: Division) -> str:
-    """What each replica of a pack shares with how many others."""
+    """The hardware that each replica shares, and the number of others it shares it with."""
     parts = []
     for name, words in LEVELS.items():
         counts = sorted({number for one in division.shares if (number := getattr(one, name)) is not None})
         if counts and counts[-1] > 0:
             others = "–".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
             parts.append(f"{words} with {others} other{'' if others == '1' else 's'}")
-    every = f"{division_words(division)}: every replica shares"
-    return f"{every} {', '.join(parts)}" if parts else f"{every} no core, cache, node or socket with another"
+    shared = f"every replica shares {', '.join(parts)}"
+    return f"{division_words(division)}: {shared if parts else 'replicas share no core, cache, node or socket'}"
 
 
 def choice_sentences(choice: Choice, name: str | None = None) -> list[str]:
-    """The recommendation, what lone replicas would have promised, and what is not known."""
+    """The recommended division, the one that lone replicas would have promised, and divisions not compared."""
     best, cores = choice.best, count(choice.series.cores, "core")
     name = name or choice.series.settings.subject
     if not choice.is_answer:
-        unknown = _unknown_words(choice.unknown)
-        return [f"no answer yet for {name}, which division of {cores} is best: {unknown}; {MEASURE_AGAIN}"]
+        few = f"too few divisions of {cores} can be compared ({_unknown_words(choice.unknown)})"
+        return [f"no answer yet for {name}: {few}; {MEASURE_AGAIN}"]
     limit = "" if choice.limit is None else f"{_quantile_words(choice.quantile)} within {duration(choice.limit)}"
     if best is None:
         return [f"no division of {cores} among replicas of {name} keeps {limit}; {_nearest(choice)}", *_others(choice)]
-    latency, most = best.latency(choice.quantile), ", the most of those compared" if choice.unknown else ""
+    latency, most = best.latency(choice.quantile), ", the highest of the compared divisions" if choice.unknown else ""
     first = (
         f"give {name} {size_words(best)}{f' for {limit}' if limit else ''}: "
         f"{with_interval(best.throughput, figure)} items/s on {cores}{most}"
         + (f", {_quantile_words(choice.quantile)} {with_interval(latency, duration)}" if latency else "")
-        + (f"; not to be told from it: {', '.join(map(division_words, choice.rivals))}" if choice.rivals else "")
+        + (f"; indistinguishable from {', '.join(map(division_words, choice.rivals))}" if choice.rivals else "")
     )
     return [first, *_others(choice)]
 
@@ -177,15 +161,15 @@ def _why_unknown(division: Division) -> str:
 
 
 def _others(choice: Choice) -> list[str]:
-    """What lone replicas would have promised, and which divisions are unknown."""
+    """The division that lone replicas would have promised, and divisions that were not compared."""
     sentences = []
     hoped = choice.promised
     if hoped is not None and hoped.promised is not None and hoped.point.replicas > 1:
-        measured = f"{_throughput_words(hoped)} items/s" if hoped.throughput else "nothing was"
-        same = "the same division" if hoped is choice.best else "another one"
+        measured = f"measured at {_throughput_words(hoped)} items/s" if hoped.throughput else "not measured"
+        same = "the same division" if hoped is choice.best else "another division"
         sentences.append(
             f"a lone replica times {hoped.point.replicas} would have promised {with_interval(hoped.promised, figure)} "
-            f"items/s of {division_words(hoped)}, {same}; {measured} measured there"
+            f"items/s with {division_words(hoped)}, {same}, {measured}"
         )
     if choice.unknown:
         sentences.append(f"not compared: {_unknown_words(choice.unknown)}; {MEASURE_AGAIN}")
@@ -194,11 +178,11 @@ def _others(choice: Choice) -> list[str]:
 
 def _nearest(choice: Choice) -> str:
     answering = (one for one in choice.series.filling if one.is_answer)
-    known = [(latency.value, one) for one in answering if (latency := one.latency(choice.quantile))]
-    if not known:
-        return "nothing is known of any"
-    seconds, one = min(known, key=lambda pair: pair[0])
-    return f"the least is {duration(seconds)}, of {division_words(one)}"
+    by_latency = [(latency.value, one) for one in answering if (latency := one.latency(choice.quantile))]
+    if not by_latency:
+        return "no division has a by_latency latency"
+    seconds, one = min(by_latency, key=lambda pair: pair[0])
+    return f"the lowest latency is {duration(seconds)}, with {division_words(one)}"
 
 
 def _quantile_words(quantile: float) -> str:
@@ -206,9 +190,8 @@ def _quantile_words(quantile: float) -> str:
 
 
 def section(result: Evaluation) -> Section | None:
-    """What a page says of the divisions of every workload, and of workloads side by side; None where there are none."""
+    """The section on divisions of the cores and on workloads side by side; None without packs."""
     summaries = [point.summary for point in result.points]
-    choices = [choose(one) for one in packed_series(summaries)]
     blocks = [
         Block(
             heading=name,
@@ -216,127 +199,93 @@ def section(result: Evaluation) -> Section | None:
             table=divisions_table(choice.series),
             caption=f"Divisions of the cores among replicas of {name}",
         )
-        for choice, name in zip(choices, _names(choices), strict=True)
+        for name, choice in _choices(summaries)
     ]
     if not blocks:
         return None
-    if found := slowdowns(summaries):
-        caption = "How many times as long a step of each workload takes beside each"
-        sentences, table = slowdown_sentences(found), slowdown_table(found)
+    if pairs := slowdowns(summaries):
+        caption = "Step time of each workload beside another or itself, relative to running alone"
+        sentences, table = [*map(slowdown_sentence, pairs)], slowdown_table(pairs)
         blocks.append(Block(heading="Workloads side by side", sentences=sentences, table=table, caption=caption))
     return Section("packs", "Replicas", "Replicas and cores", [*blocks, Block(hint=HINT)])
 
 
-def slowdown_table(found: Sequence[Slowdown]) -> Table:
-    """How many times as long each workload takes beside each, for the same work."""
-    names = list(dict.fromkeys(one.workload for one in found))
-    factors = {(one.workload, one.beside): one.factor for one in found if one.is_answer}
-    rows = [
-        (name, *(with_interval(factors.get((name, other)), lambda ratio: f"{ratio:.3f}") for other in names))
-        for name in names
-    ]
+def slowdown_table(pairs: Sequence[Slowdown]) -> Table:
+    """The slowdown of each workload beside another or itself, for the same work."""
+    names = list(dict.fromkeys(one.workload for one in pairs))
+    factors = {(one.workload, one.beside): one.factor for one in pairs if one.is_answer}
+    rows = [(name, *(with_interval(factors.get((name, other)), RATIO) for other in names)) for name in names]
     return Table(("slowdown of", *(f">beside {name}" for name in names)), rows)
 
 
-def slowdown_sentences(found: Sequence[Slowdown]) -> list[str]:
-    """What each workload loses beside each."""
-    return [
-        f"{one.workload} beside {'itself' if one.beside == one.workload else one.beside}, "
-        f"{count(one.summary.point.cores, 'core')} each: {_slowdown_words(one)}"
-        for one in found
-    ]
+def slowdown_sentence(one: Slowdown) -> str:
+    """'zstd beside itself, 4 cores each: a step takes 1.102 times as long as alone'."""
+    other, cores = "itself" if one.beside == one.workload else one.beside, count(one.summary.point.cores, "core")
+    slowdown = (
+        f"a step takes {with_interval(one.factor, RATIO)} times as long as alone"
+        if one.is_answer
+        else f"no answer yet, the points are {VERDICT_WORDS[one.summary.verdict]}; {MEASURE_AGAIN}"
+    )
+    return f"{one.workload} beside {other}, {cores} each: {slowdown}"
 
 
-def _slowdown_words(one: Slowdown) -> str:
-    if not one.is_answer:
-        return f"no answer yet, the points are {VERDICT_WORDS[one.summary.verdict]}; {MEASURE_AGAIN}"
-    return f"a step takes {with_interval(one.factor, lambda ratio: f'{ratio:.3f}')} times as long as alone"
+def _latency_facts(quantile: float) -> tuple[Any, Callable[[Division], object]]:
+    return ESTIMATE, lambda one: estimate_facts(one.latency(quantile))
 
 
-def slowdown_facts(found: Iterable[Slowdown]) -> list[dict[str, Any]]:
-    """The slowdown matrix for JSON, cell by cell."""
-    return [
-        {
-            "workload": one.workload,
-            "beside": one.beside,
-            "cores": one.summary.point.cores,
-            "slowdown": estimate_facts(one.factor),
-            "failures": list(one.summary.failures),
-            "verdict_code": one.summary.verdict,
-        }
-        for one in found
-    ]
+DIVISION = Facts[Division](
+    "Division",
+    {
+        "replicas": (int, lambda one: one.point.replicas),
+        "cores": (int, lambda one: one.point.cores),
+        "smt": (int, lambda one: one.point.smt),
+        "launches": (int, lambda one: one.summary.launch_count),
+        "items_per_second": (ESTIMATE, lambda one: estimate_facts(one.throughput)),
+        "promised_items_per_second": (ESTIMATE, lambda one: estimate_facts(one.promised)),
+        "kept_of_a_lone_replica": (ESTIMATE, lambda one: estimate_facts(one.interference)),
+        **{f"step_seconds_{name}": _latency_facts(quantile) for name, quantile in QUANTILES.items()},
+        "fairness": (NUMBER, lambda one: one.fairness),
+        "slowest_over_fastest": (NUMBER, lambda one: one.slowest_over_fastest),
+        "start_skew": (NUMBER, lambda one: one.start_skew),
+        "disjoint": (bool, lambda one: one.disjoint),
+        "shares": (ARRAY[record("Sharing", fields_of(Sharing))], lambda one: [asdict(share) for share in one.shares]),
+        "failures": (TEXTS, lambda one: list(one.summary.failures)),
+        "verdict_code": (Verdict, lambda one: one.summary.verdict),
+    },
+)
+CHOICE = Facts[Choice](
+    "Packs",
+    {
+        "divided_cores": (int, lambda one: one.series.cores),
+        "latency_limit": (NUMBER, lambda one: one.limit),
+        "quantile": (float, lambda one: one.quantile),
+        "best": (DIVISION.record | None, lambda one: DIVISION.of(one.best) if one.best else None),
+        "promised_best": (DIVISION.record | None, lambda one: DIVISION.of(one.promised) if one.promised else None),
+        "rivals": (TEXTS, lambda one: [*map(division_words, one.rivals)]),
+        "unknown": (TEXTS, lambda one: [*map(division_words, one.unknown)]),
+        "is_answer": (bool, lambda one: one.is_answer),
+        "divisions": (ARRAY[DIVISION.record], lambda one: [*map(DIVISION.of, one.series.divisions)]),
+        "sentences": (TEXTS, lambda one: choice_sentences(one)),
+    },
+)
+SLOWDOWN = Facts[Slowdown](
+    "Slowdown",
+    {
+        "workload": (str, lambda one: one.workload),
+        "beside": (str, lambda one: one.beside),
+        "cores": (int, lambda one: one.summary.point.cores),
+        "slowdown": (ESTIMATE, lambda one: estimate_facts(one.factor)),
+        "failures": (TEXTS, lambda one: list(one.summary.failures)),
+        "verdict_code": (Verdict, lambda one: one.summary.verdict),
+    },
+)
 
 
 def packs_facts(choices: Iterable[Choice]) -> list[dict[str, Any]]:
-    """Every workload's divisions and the best of them, for JSON."""
-    return [
-        {
-            **point_settings(choice.series.settings),
-            "divided_cores": choice.series.cores,
-            "latency_limit": choice.limit,
-            "quantile": choice.quantile,
-            "best": None if choice.best is None else division_facts(choice.best),
-            "promised_best": None if choice.promised is None else division_facts(choice.promised),
-            "rivals": [division_words(one) for one in choice.rivals],
-            "unknown": [division_words(one) for one in choice.unknown],
-            "is_answer": choice.is_answer,
-            "divisions": [division_facts(one) for one in choice.series.divisions],
-            "sentences": choice_sentences(choice),
-        }
-        for choice in choices
-    ]
-
-
-def division_facts(division: Division) -> dict[str, Any]:
-    """A division for JSON."""
-    point = division.point
-    return {
-        "replicas": point.replicas,
-        "cores": point.cores,
-        "smt": point.smt,
-        "launches": division.summary.launch_count,
-        "items_per_second": estimate_facts(division.throughput),
-        "promised_items_per_second": estimate_facts(division.promised),
-        "kept_of_a_lone_replica": estimate_facts(division.interference),
-        **{f"step_seconds_{name}": estimate_facts(division.latency(level)) for name, level in QUANTILES.items()},
-        "fairness": division.fairness,
-        "slowest_over_fastest": division.slowest_over_fastest,
-        "start_skew": division.start_skew,
-        "disjoint": division.disjoint,
-        "shares": [asdict(one) for one in division.shares],
-        "failures": list(division.summary.failures),
-        "verdict_code": division.summary.verdict,
-    }
+    """The divisions of every workload and the best of them, for JSON."""
+    return [{**point_settings(choice.series.settings), **CHOICE.of(choice)} for choice in choices]
 
 
 def printed() -> Fields:
-    """The keys and types of what `pack --json` prints."""
-    division = record(
-        "Division",
-        {"replicas": int, "cores": int, "smt": int, "launches": int, "items_per_second": ESTIMATE},
-        {"promised_items_per_second": ESTIMATE, "kept_of_a_lone_replica": ESTIMATE},
-        {f"step_seconds_{name}": ESTIMATE for name in QUANTILES},
-        {"fairness": NUMBER, "slowest_over_fastest": NUMBER, "start_skew": NUMBER, "disjoint": bool},
-        {"shares": ARRAY[record("Sharing", fields_of(Sharing))], "failures": TEXTS, "verdict_code": Verdict},
-    )
-    packs = record(
-        "Packs",
-        SETTINGS,
-        {"divided_cores": int, "latency_limit": NUMBER, "quantile": float},
-        {"best": division | None, "promised_best": division | None, "rivals": TEXTS, "divisions": ARRAY[division]},
-        {"unknown": TEXTS, "is_answer": bool},
-        sentences=TEXTS,
-    )
-    slowdown = record(
-        "Slowdown",
-        {
-            "workload": str,
-            "beside": str,
-            "cores": int,
-            "slowdown": ESTIMATE,
-            "failures": TEXTS,
-            "verdict_code": Verdict,
-        },
-    )
-    return {"packs": ARRAY[packs], "slowdowns": ARRAY[slowdown]}
+    """The keys and types of `pack --json`."""
+    return {"packs": ARRAY[record("Packs", SETTINGS, CHOICE.types)], "slowdowns": ARRAY[SLOWDOWN.record]}

@@ -1,4 +1,4 @@
-"""Services: a server under load, measured with the load generator that people already use."""
+"""Services: a server under load, measured with an existing load generator."""
 
 from scaling.features import Feature, FigureKind
 
@@ -11,15 +11,15 @@ FEATURE = Feature(
             "Throughput over clients",
             "throughput and latency of services over clients, for every number of cores",
             "rows",
-            f"{_HERE}.figure:clients",
+            f"{__name__}.figure:clients",
         ),
     ),
-    programs={"services": f"{_HERE}.service:Service"},
-    doubts=(f"{_HERE}.load:doubts",),
-    quantities=(f"{_HERE}.report:quantities",),
-    sentences=(f"{_HERE}.report:sentences",),
-    sections=(f"{_HERE}.report:section",),
-    objectives={"service": f"{_HERE}.report:objective"},
-    schemas={"capacity": f"{_HERE}.report:printed"},
-    library={"Service": f"{_HERE}.service:Service"},
+    programs={"services": f"{__name__}.service:Service"},
+    doubts=(f"{__name__}.load:doubts",),
+    quantities=(f"{__name__}.report:quantities",),
+    sentences=(f"{__name__}.report:sentences",),
+    sections=(f"{__name__}.report:section",),
+    objectives={"service": f"{__name__}.report:objective"},
+    schemas={"capacity": f"{__name__}.report:printed"},
+    library={"Service": f"{__name__}.service:Service"},
 )

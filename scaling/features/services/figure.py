@@ -1,4 +1,4 @@
-"""Throughput over clients: a panel per service with a curve for every number of cores, and below it the latency."""
+"""Throughput and latency over clients: two panels per service, with a curve for every number of cores."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from scaling.errors import count
 from scaling.features.services.load import LoadCurve, Service, curves, services
 from scaling.features.services.report import worst_latency
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.layout import hollow_key, make_grid, mark_key, number_axis
+from scaling.reporting.plots.layout import draw_mark, hollow_key, make_grid, mark_key, number_axis
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.evaluation import Evaluation
 
@@ -21,30 +21,31 @@ POINTS = 60
 
 def clients(result: Evaluation) -> Drawing | NotDrawn:
     """Draw throughput and latency of every service over clients."""
-    found = [
+    measured = [
         one
         for one in services(point.summary for point in result.points)
         if any(len(one.over_clients(cores)) > 1 for cores in one.cores)
     ]
-    if not found:
+    if not measured:
         return NotDrawn("no service was measured with several numbers of clients; `scaling run --serve` makes them")
     caption = (
         "Throughput and latency over clients in a closed loop, with 95 % intervals over launches, for every number of "
-        "cores of the server. Lines are the curves that were fitted. In a closed loop every client waits for its "
-        "answer, so that latencies leave out what a queue of requests would add."
+        "cores of the server. Lines are fitted curves. In a closed loop every client waits for its response, so "
+        "latencies exclude the time in a queue."
     )
-    return Drawing(caption, _figure(found))
+    return Drawing(caption, _figure(measured))
 
 
-def _figure(found: Sequence[Service]) -> Figure:
-    grid = make_grid(2 * len(found), share_x=False, share_y=False, height=2.6)
-    cores = sorted({number for service in found for number in service.cores})
-    for index, service in enumerate(found):
+def _figure(measured: Sequence[Service]) -> Figure:
+    grid = make_grid(2 * len(measured), share_x=False, share_y=False, height=2.6)
+    cores = sorted({number for service in measured for number in service.cores})
+    for index, service in enumerate(measured):
         lines = {curve.cores: curve for curve in curves(service)}
         for style, number in enumerate(cores):
             points = service.over_clients(number)
             _throughput(grid.axes[2 * index], points, lines.get(number), style)
-            _latency(grid.axes[2 * index + 1], points, style)
+            latencies = [one.figure(name) if (name := worst_latency(one)) else None for one in points]
+            _marks(grid.axes[2 * index + 1], points, latencies, 1e3, style)
         latency = next((name for one in service.points if (name := worst_latency(one))), "latency")
         grid.title(2 * index, f"{service.name}: requests/s")
         grid.title(2 * index + 1, f"{service.name}: {latency}, ms")
@@ -55,7 +56,7 @@ def _figure(found: Sequence[Service]) -> Figure:
         number_axis(grid.axes[2 * index])
     grid.labels("clients", "")
     keys = [mark_key(count(number, "core"), colour(style), marker(style)) for style, number in enumerate(cores)]
-    doubtful = any(not one.valid for service in found for one in service.points)
+    doubtful = any(not one.valid for service in measured for one in service.points)
     grid.legend([*keys, *([hollow_key()] if doubtful else [])])
     return grid.figure
 
@@ -68,24 +69,9 @@ def _throughput(axes: Axes, points: Sequence[Summary], curve: LoadCurve | None, 
         axes.plot(numbers, rates, color=colour(style), linewidth=1.0)
 
 
-def _latency(axes: Axes, points: Sequence[Summary], style: int) -> None:
-    named = [(one, worst_latency(one)) for one in points]
-    _marks(axes, points, [None if name is None else one.figure(name) for one, name in named], 1e3, style)
-
-
 def _marks(axes: Axes, points: Sequence[Summary], values: Sequence[Estimate | None], unit: float, style: int) -> None:
     for one, value in zip(points, values, strict=True):
-        if value is None:
-            continue
-        low, high = (value.value if end is None else end for end in (value.low, value.high))
-        axes.errorbar(
-            [one.point.clients or 1],
-            [unit * value.value],
-            yerr=[[unit * (value.value - low)], [unit * (high - value.value)]],
-            linestyle="none",
-            marker=marker(style),
-            color=colour(style),
-            markerfacecolor=colour(style) if one.valid else "none",
-            elinewidth=1.0,
-            zorder=3,
-        )
+        if value is not None:
+            draw_mark(
+                axes, one.point.clients or 1, value.map(lambda number: unit * number), style, hollow=not one.valid
+            )

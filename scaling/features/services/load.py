@@ -1,10 +1,11 @@
-"""What loads show: curves over clients and over cores, the clients that saturate a size, and sizes that keep a promise.
+"""Curves of services over clients and over cores, saturation, and the sizes that keep a rate and a latency. Pure.
 
-Throughput over clients at fixed cores is a series of its own, to which the universal scalability law is fitted as it is
-to throughput over cores (Gunther, Guerrilla Capacity Planning, 2007). Pure.
+Throughput over clients on a fixed number of cores is a series, to which the universal scalability law is fitted as it
+is to throughput over cores (Gunther, Guerrilla Capacity Planning, 2007).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from statistics import median
@@ -21,16 +22,16 @@ from scaling.analysis.summary import Summary
 from scaling.errors import FitError
 from scaling.study.planning import Point
 
-# Clients saturate a size where its throughput is within so much of the most that was measured.
+# Clients saturate a size from this share of its highest measured throughput on.
 SATURATED = 0.95
-# A rate counts as kept where so much of it was achieved: a generator that is limited to a rate stays just below.
+# An offered rate is kept from this share on: a rate-limited generator stays just below it.
 KEPT = 0.98
-# The figures of a generator beside its latencies.
+# Figures of a generator other than latencies.
 USE = ("generator_cpus", "generator_busy", "server_cpus", "server_busy", "shared_cpus")
 
 
 def doubts(figures: Mapping[str, Sequence[float]]) -> list[Doubt]:
-    """What speaks against a run under load: its generator was the bottleneck, or shared its CPUs."""
+    """The doubts about a run under load: its generator was the bottleneck, or shared CPUs with the server."""
     generator, server, shared = (
         median(figures.get(name) or (0.0,)) for name in ("generator_busy", "server_busy", "shared_cpus")
     )
@@ -41,35 +42,35 @@ def doubts(figures: Mapping[str, Sequence[float]]) -> list[Doubt]:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The points of a service that differ in their cores, clients and rate alone."""
+    """The points of a service, which differ only in cores, clients and rate."""
 
     settings: Point
     points: tuple[Summary, ...]
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name in the study."""
         return self.settings.workload
 
     @property
     def cores(self) -> list[int]:
-        """The numbers of cores it was measured on."""
+        """The numbers of cores that it was measured on."""
         return sorted({one.point.cores for one in self.points})
 
     def over_clients(self, cores: int) -> list[Summary]:
-        """Its points on so many cores in a closed loop that is not limited, by clients."""
+        """Its points on `cores` cores in a closed loop without a rate limit, by clients."""
         closed = [one for one in self.points if one.point.cores == cores and one.point.rate is None and one.rate]
         return sorted((one for one in closed if one.point.clients), key=lambda one: one.point.clients or 0)
 
     def saturated(self, cores: int) -> Summary | None:
-        """The point with the fewest clients whose throughput is about the most on so many cores."""
+        """The point with the fewest clients that saturate `cores` cores."""
         points = self.over_clients(cores)
         most = max((one.rate.value for one in points if one.rate), default=inf)
         return next((one for one in points if one.rate and one.rate.value >= SATURATED * most), None)
 
 
 def services(summaries: Iterable[Summary]) -> list[Service]:
-    """The services among points: whatever was measured with a load generator."""
+    """The services among points: programs that were measured with a load generator."""
     by_settings: dict[Point, list[Summary]] = {}
     for one in summaries:
         if any("generator_cpus" in launch.figures for launch in (*one.used, *one.disturbed)):
@@ -85,18 +86,20 @@ def latencies(summaries: Iterable[Summary]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class LoadCurve:
-    """A curve of a service over clients on so many `cores`, or over cores where that is None."""
+    """A curve of a service over clients on `cores` cores; if `cores` is None, over cores."""
 
     service: Service
     cores: int | None
     fit: SeriesFit
 
     @property
-    def peak(self) -> Estimate | None:
-        """Where the throughput of the universal scalability law is highest: √((1 - contention) / coherency).
+    def saturated(self) -> Summary | None:
+        """The point that saturates its cores; None for a curve over cores."""
+        return self.service.saturated(self.cores) if self.cores else None
 
-        None where most draws have no coherency, and so no peak.
-        """
+    @property
+    def peak(self) -> Estimate | None:
+        """The peak of the universal scalability law, √((1 - contention) / coherency); None without coherency."""
         if self.fit.coherency is None:
             return None
         with np.errstate(divide="ignore"):
@@ -104,24 +107,13 @@ class LoadCurve:
 
 
 def curves(service: Service) -> list[LoadCurve]:
-    """Its curves over clients, one for each number of cores, and the one over cores where clients saturate it."""
-    over_clients = [(cores, _series(service, cores, service.over_clients(cores))) for cores in service.cores]
+    """Its curves over clients, one for each number of cores, and its curve over cores at saturation."""
     saturated = [one for cores in service.cores if (one := service.saturated(cores))]
-    found = [*over_clients, (None, _series(service, None, saturated))]
-    return [LoadCurve(service, cores, fitted) for cores, series in found if (fitted := _fit(series, cores))]
+    levels = [*((cores, service.over_clients(cores)) for cores in service.cores), (None, saturated)]
+    return [LoadCurve(service, cores, fitted) for cores, points in levels if (fitted := _fit(service, cores, points))]
 
 
-def _fit(series: Series, cores: int | None) -> SeriesFit | None:
-    least = 2 if cores is None else LEAST_COUNTS
-    if len(series.observations) < least:
-        return None
-    try:
-        return fit(series)
-    except FitError:
-        return None
-
-
-def _series(service: Service, cores: int | None, points: Sequence[Summary]) -> Series:
+def _fit(service: Service, cores: int | None, points: Sequence[Summary]) -> SeriesFit | None:
     observations = [
         Observation(
             float(one.point.cores if cores is None else one.point.clients or 1),
@@ -131,12 +123,15 @@ def _series(service: Service, cores: int | None, points: Sequence[Summary]) -> S
         for one in points
         if one.valid
     ]
-    return Series(service.name, tuple(observations), unit="requests")
+    if len(observations) >= (2 if cores is None else LEAST_COUNTS):
+        with suppress(FitError):
+            return fit(Series(service.name, tuple(observations), unit="requests"))
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A rate with a latency below a bound: the latency is one of those that the generator prints."""
+    """A rate with a bound on one of the latencies that the generator prints."""
 
     throughput: float
     bound: float = inf
@@ -145,40 +140,37 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A point that keeps a promise, with as many replicas as the rate takes."""
+    """A point that keeps a promise, with the number of replicas that the rate needs."""
 
     point: Summary
     replicas: int
 
-    @property
-    def cores(self) -> int:
-        """The cores of all replicas."""
-        return self.replicas * self.point.point.cores
-
 
 def keeps_latency(one: Summary, promise: Promise) -> bool:
-    """Whether a point was measured well enough, with its latency below the bound."""
-    if not one.valid or one.rate is None:
-        return False
-    if promise.latency is None:
-        return True
-    found = one.figure(promise.latency)
-    return found is not None and (found.value if found.high is None else found.high) <= promise.bound
+    """Whether a valid point has its latency below the bound, with the upper end of its interval."""
+    if not one.valid or one.rate is None or promise.latency is None:
+        return one.valid and one.rate is not None
+    latency = one.figure(promise.latency)
+    return latency is not None and (latency.value if latency.high is None else latency.high) <= promise.bound
 
 
 def reached(one: Summary) -> float:
-    """The requests per second that a point is sure to do; of one that was offered a rate and kept it, that rate."""
+    """The lower end of a point's requests per second; the offered rate if it was kept."""
     assert one.rate is not None
     offered, done = one.point.rate, one.rate.value if one.rate.low is None else one.rate.low
     return offered if offered is not None and one.rate.value >= KEPT * offered else done
 
 
 def smallest(service: Service, promise: Promise) -> Size | None:
-    """The size that keeps a promise with the fewest cores; one server goes before replicas of smaller ones.
+    """The size with the fewest cores that keeps a promise, one server before replicas; None without one.
 
-    Replicas are independent and share nothing, as on machines of their own. None where no point keeps the latency.
+    Replicas count as independent, as if each had its own machine.
     """
     keeping = [one for one in service.points if keeps_latency(one, promise)]
     sizes = [Size(one, ceil(promise.throughput / reached(one))) for one in keeping if reached(one) > 0]
     alone = [size for size in sizes if size.replicas == 1]
-    return min(alone or sizes, key=lambda size: (size.cores, size.replicas, -reached(size.point)), default=None)
+    return min(alone or sizes, key=_cost, default=None)
+
+
+def _cost(size: Size) -> tuple[float, ...]:
+    return size.replicas * size.point.point.cores, size.replicas, -reached(size.point)

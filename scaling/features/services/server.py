@@ -1,7 +1,7 @@
-"""A server under load as a workload: the server is there for all turns of its launch, a turn executes the generator.
+"""A server under load as a workload: the server stays up for a launch, and each turn executes the load generator.
 
-Runs in the process of a run, which is pinned to the CPUs of the point, and so is the server that it starts. The
-generator runs on the other CPUs, if there are any.
+The process of the run is pinned to the CPUs of the point, and so is the server. The generator runs on the other CPUs,
+if there are any.
 """
 
 import os
@@ -13,22 +13,26 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import starmap
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, TypeVar
 
 from scaling.machine.cpulist import parse_list
 from scaling.running.witness import TICKS_PER_SECOND, processes_below, threads_of
 from scaling.workloads.base import Setting
 from scaling.workloads.command import TAIL_BYTES, Command, ProgramError, ending, number
 
+T = TypeVar("T")
+Sample = tuple[float, int]
+
 HOST = "127.0.0.1"
 SECONDS_BETWEEN_LOOKS = 0.02
-# Threads are looked at so seldom that it costs less than a hundredth of a CPU.
+# Sampling threads at this interval costs less than a hundredth of a CPU.
 SECONDS_BETWEEN_SAMPLES = 0.2
-# How long what a server started may take to end once it has.
+# Time for the server's processes to end after the server.
 LEAVE_SECONDS = 2.0
 UNITS = {"": 1e-3, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
 TIME = re.compile(r"([\d.,eE+-]+?)\s*([a-zµ]*)")
@@ -37,8 +41,8 @@ TIME = re.compile(r"([\d.,eE+-]+?)\s*([a-zµ]*)")
 class Server(Command):
     """Starts a server, and its load generator once per turn.
 
-    `figures` are what is known of every execution of the generator: the latencies that it prints, in seconds; the CPUs
-    that it and the server used; and how busy either was, by its CPUs or by its busiest thread.
+    `figures` are known for every execution of the generator: its printed latencies in seconds, the CPUs that it and the
+    server used, and how busy both were, by all of their CPUs or by their busiest thread.
     """
 
     def __init__(
@@ -70,7 +74,7 @@ class Server(Command):
         self.used: dict[str, float] = {}
 
     def prepare(self) -> None:
-        """Start the server, wait until it is ready, and put it under load for as often as does not count."""
+        """Start the server, wait until it is ready, and execute the warm-up loads."""
         self.folder = Path(mkdtemp(prefix="service-"))
         self._fill_in()
         self.run_beside(self.setup)
@@ -85,7 +89,7 @@ class Server(Command):
         self.figures.clear()
 
     def step(self) -> list[float]:
-        """Put the server under load once; a server that ends meanwhile is what went wrong."""
+        """Put the server under load once; if the server ends meanwhile, that is the error."""
         assert self.server is not None
         before, started = _tree_seconds(self.server.pid), _child_seconds()
         busiest = _Busiest({"server": self.server.pid, "generator": os.getpid()}, spared=self.server.pid)
@@ -93,32 +97,32 @@ class Server(Command):
             with _on_cpus(self.load_cpus), busiest:
                 steps = super().step()
             self._note_use(_tree_seconds(self.server.pid) - before, _child_seconds() - started, busiest.shares())
-            self._check_alive()
+            self._check_alive("under load")
         except ProgramError:
-            self._check_alive()
+            self._check_alive("under load")
             self._stop()
             raise
         return steps
 
     def steps(self, marked: list[float], found: dict[str, list[float]], seconds: float) -> list[float]:
-        """The seconds per request, with the latencies noted."""
+        """The seconds per request; latencies are noted."""
         steps: list[float] = super().steps(marked, found, seconds)
         for name in self.latency:
             self._note(name, found[name][-1])
         return steps
 
     def read_number(self, name: str, text: bytes | None) -> float:
-        """What a pattern has found; a latency in seconds."""
+        """The number that a pattern matched; latencies in seconds."""
         return _seconds(text) if name in self.latency else number(text)
 
     def counters(self) -> dict[str, object]:
-        """The CPU time that is the run's: the server's, and the generator's where both have the same CPUs."""
+        """The CPU time of the server, and of the generator if both share CPUs."""
         shared = self.cpus & self.load_cpus
         seconds = self.used["server"] + (self.used["generator"] if shared else 0.0)
         return {**super().counters(), "cpus_visited": "", "cpu_seconds": seconds}
 
     def close(self) -> None:
-        """Stop the server, and refuse what it leaves behind."""
+        """Stop the server; processes or a port left behind are an error."""
         left = self._stop()
         self.run_beside(self.cleanup)
         if left:
@@ -128,7 +132,7 @@ class Server(Command):
         self.figures.setdefault(name, []).append(value)
 
     def _note_use(self, server: float, generator: float, busiest: Mapping[str, float]) -> None:
-        """How many CPUs both used, and how busy they were: all of their CPUs, or their busiest thread."""
+        """Note the CPUs that both used, and how busy they were by all of their CPUs or their busiest thread."""
         self.used = {"server": server, "generator": generator}
         seconds, cpus = self.process_seconds or 1.0, {"server": self.cpus, "generator": self.load_cpus}
         for name, used in self.used.items():
@@ -137,7 +141,6 @@ class Server(Command):
         self._note("shared_cpus", len(self.cpus & self.load_cpus))
 
     def _fill_in(self) -> None:
-        """Fill in what is known only here: the port, the folder, and files with their placeholders."""
         values: dict[str, object] = {**self.values, "port": self.port, "folder": self.folder}
         for name, path in self.files.items():
             copy = self.folder / Path(path).name
@@ -150,31 +153,25 @@ class Server(Command):
 
     @property
     def output(self) -> Path:
-        """What the server prints."""
+        """The file with the server's output."""
         return self.folder / "server.log"
 
     def _start(self) -> None:
-        """Start the server in this process's group, which is stopped between turns, and wait until it is ready."""
+        """Start the server in this process's group, which is paused between turns, and wait until it is ready."""
         if not self.own_port and _answers(self.port):
-            raise ProgramError(f"port {self.port} answers before the server is started; end what uses it")
+            raise ProgramError(f"port {self.port} answers before the server has started; end the process that uses it")
         with self.output.open("wb") as output:
             self.server = subprocess.Popen(
                 self.serve, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self.env, cwd=self.cwd
             )
         deadline = time.monotonic() + self.ready_seconds
         while not self._is_ready():
-            if self.server.poll() is not None:
-                self._show_output()
-                raise ProgramError(
-                    f"the server {ending(self.server.returncode)} before it was ready; have it stay in the foreground"
-                )
+            self._check_alive("before it was ready; have it stay in the foreground")
             if time.monotonic() > deadline:
                 self._show_output()
-                what = f"{self.ready.pattern.decode()!r} is not in its output" if self.ready else f"port {self.port}"
-                raise ProgramError(
-                    f"the server was not ready within {self.ready_seconds:g} s: {what}"
-                    + ("" if self.ready else " does not answer")
-                )
+                ready = f"{self.ready.pattern.decode()!r} is not in its output" if self.ready else ""
+                silent = f"port {self.port} does not answer"
+                raise ProgramError(f"the server was not ready within {self.ready_seconds:g} s: {ready or silent}")
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
     def _is_ready(self) -> bool:
@@ -183,14 +180,13 @@ class Server(Command):
     def _show_output(self) -> None:
         sys.stderr.write(self.output.read_bytes()[-TAIL_BYTES:].decode(errors="replace"))
 
-    def _check_alive(self) -> None:
-        assert self.server is not None
-        if self.server.poll() is not None:
+    def _check_alive(self, when: str) -> None:
+        if self.server is not None and self.server.poll() is not None:
             self._show_output()
-            raise ProgramError(f"the server {ending(self.server.returncode)} under load")
+            raise ProgramError(f"the server {ending(self.server.returncode)} {when}")
 
     def _stop(self) -> str:
-        """Stop the server by signal, then by force; what it has left behind, in words, which is ended too."""
+        """Stop the server by signal, then by force, and kill what it has left behind, which is returned in words."""
         if self.server is None:
             return ""
         started = {pid: _start_time(pid) for pid in processes_below(self.server.pid)[1:]}
@@ -201,69 +197,59 @@ class Server(Command):
         except subprocess.TimeoutExpired:
             self.server.kill()
             self.server.wait()
-        left = _wait_for_end(started)
-        names = [_name(pid) for pid in left]
+        left = _wait_while(lambda: [pid for pid, start in started.items() if start and _start_time(pid) == start])
+        words = [f"process {pid} ({_name(pid)})" for pid in left]
         for pid in left:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        ports = [] if not _keeps_answering(self.port) else [f"port {self.port}, which still answers,"]
-        return " and ".join([*(f"process {pid} ({name})" for pid, name in zip(left, names, strict=True)), *ports])
+        if _wait_while(lambda: _answers(self.port)):
+            words.append(f"port {self.port}, which still answers,")
+        return " and ".join(words)
 
 
-class _Busiest:
-    """The share of the time that the busiest thread below each of some processes ran, looked at now and then."""
+class _Busiest(threading.Thread):
+    """Samples the threads below some processes, for the share of the time that the busiest of each ran."""
 
     def __init__(self, roots: Mapping[str, int], spared: int) -> None:
+        super().__init__(daemon=True)
         self.roots, self.spared = roots, spared
-        self.first: dict[str, dict[int, tuple[float, int]]] = {name: {} for name in roots}
-        self.last: dict[str, dict[int, tuple[float, int]]] = {name: {} for name in roots}
+        # The first and the last sample of every thread: the time, and the nanoseconds that it had run.
+        self.samples: dict[str, dict[int, tuple[Sample, Sample]]] = {name: {} for name in roots}
         self.over = threading.Event()
-        self.thread = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> "_Busiest":
-        self.thread.start()
+        self.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.over.set()
-        self.thread.join()
+        self.join()
 
     def shares(self) -> dict[str, float]:
-        """The share of the busiest thread of each."""
-        return {
-            name: max((_share(self.first[name][thread], last) for thread, last in threads.items()), default=0.0)
-            for name, threads in self.last.items()
-        }
+        """The share of the busiest thread by process."""
+        return {name: max(starmap(_share, threads.values()), default=0.0) for name, threads in self.samples.items()}
 
-    def _look(self) -> None:
+    def run(self) -> None:
+        """Sample until it is over; the spared process and its descendants count by themselves only."""
         while not self.over.wait(SECONDS_BETWEEN_SAMPLES):
+            spared = processes_below(self.spared)
             for name, root in self.roots.items():
-                below = processes_below(root)
-                own = below if root == self.spared else self._without_server(below[1:])
-                for thread, folder in threads_of(own):
-                    if ran := _ran(folder):
-                        self.first[name].setdefault(thread, ran)
-                        self.last[name][thread] = ran
-
-    def _without_server(self, processes: list[int]) -> list[int]:
-        return [process for process in processes if process not in processes_below(self.spared)]
+                others = [pid for pid in processes_below(root)[1:] if pid not in spared]
+                for thread, folder in threads_of(spared if root == self.spared else others):
+                    with suppress(OSError, ValueError, IndexError):
+                        sample = time.perf_counter(), int(Path(f"{folder}/schedstat").read_text().split()[0])
+                        first, _ = self.samples[name].get(thread, (sample, sample))
+                        self.samples[name][thread] = first, sample
 
 
-def _share(first: tuple[float, int], last: tuple[float, int]) -> float:
+def _share(first: Sample, last: Sample) -> float:
     seconds = last[0] - first[0]
     return (last[1] - first[1]) / 1e9 / seconds if seconds > SECONDS_BETWEEN_SAMPLES else 0.0
 
 
-def _ran(folder: str) -> tuple[float, int] | None:
-    """When a thread was looked at, and the nanoseconds it has run."""
-    with suppress(OSError, ValueError, IndexError):
-        return time.perf_counter(), int(Path(f"{folder}/schedstat").read_text().split()[0])
-    return None
-
-
 @contextmanager
 def _on_cpus(cpus: frozenset[int]) -> Iterator[None]:
-    """Have this thread, and what it starts, on other CPUs for a while."""
+    """Move this thread, and the processes that it starts, to other CPUs for a while."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cpus)
     try:
@@ -279,10 +265,10 @@ def _filled(text: str, values: Mapping[str, object]) -> str:
 
 
 def _seconds(text: bytes | None) -> float:
-    """A time as generators print it; a number alone is in milliseconds."""
+    """A time as generators print it; plain numbers are milliseconds."""
     match = TIME.fullmatch((text or b"").decode(errors="replace"))
     if match is None or match[2] not in UNITS:
-        raise ProgramError(f"{(text or b'').decode(errors='replace')[:60]!r} in its output is no time such as 1.2ms")
+        raise ProgramError(f"{(text or b'').decode(errors='replace')[:60]!r} in its output is not a time such as 1.2ms")
     return number(match[1].encode()) * UNITS[match[2]]
 
 
@@ -298,37 +284,24 @@ def _answers(port: int) -> bool:
     return False
 
 
-def _keeps_answering(port: int) -> bool:
-    """Whether a port still answers after what used it has had time to leave."""
+def _wait_while(condition: Callable[[], T]) -> T:
+    """Wait while a condition holds, but no longer than the server's processes may take to end; its last value."""
     deadline = time.monotonic() + LEAVE_SECONDS
-    while _answers(port):
-        if time.monotonic() > deadline:
-            return True
+    while (value := condition()) and time.monotonic() < deadline:
         time.sleep(SECONDS_BETWEEN_LOOKS)
-    return False
-
-
-def _wait_for_end(started: Mapping[int, int | None]) -> list[int]:
-    """Those of some processes that are still there after they have had time to end."""
-    deadline = time.monotonic() + LEAVE_SECONDS
-    while left := [pid for pid, start in started.items() if start is not None and _start_time(pid) == start]:
-        if time.monotonic() > deadline:
-            return left
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-    return []
+    return value
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of a process after its name; none once it is gone or a zombie."""
+    """The fields of /proc/PID/stat after the name; empty for a zombie or a process that has gone."""
     with suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return [] if fields[0] in "ZX" else fields
     return []
 
 
-def _start_time(pid: int) -> int | None:
-    fields = _stat(pid)
-    return int(fields[19]) if fields else None
+def _start_time(pid: int) -> list[str]:
+    return _stat(pid)[19:20]
 
 
 def _name(pid: int) -> str:
@@ -338,17 +311,16 @@ def _name(pid: int) -> str:
 
 
 def _tree_seconds(root: int) -> float:
-    """CPU time of a process, of all below it, and of those of them that have ended and were waited for."""
+    """CPU time of a process and its descendants, including ended ones that were waited for."""
     return sum(sum(map(int, _stat(pid)[11:15])) for pid in processes_below(root)) / TICKS_PER_SECOND
 
 
 def _child_seconds() -> float:
-    """CPU time of the processes that this one has waited for."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return children.ru_utime + children.ru_stime
 
 
 def build(setting: Setting, **how: Any) -> Server:
-    """A service whose placeholders are filled in, but for those that only this process knows."""
+    """A service; only the placeholders that this process fills in are left."""
     how.pop("items")
     return Server(**how)

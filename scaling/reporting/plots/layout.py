@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from scaling.analysis.estimates import Estimate
 from scaling.reporting.plots.figure import Figure
 from scaling.reporting.plots.specification import Stroke, logarithmic, spread_labels
 from scaling.reporting.plots.style import (
@@ -27,6 +28,8 @@ from scaling.reporting.plots.style import (
     ems,
     wrap,
 )
+from scaling.reporting.plots.style import colour as colour_of
+from scaling.reporting.plots.style import marker as marker_of
 from scaling.reporting.words import figure as number_words
 
 # A legend line: one artist, or several drawn upon each other, the last of which has the words.
@@ -197,6 +200,28 @@ def tick_words(value: float) -> str:
 def reference(axes: Axes, y: float) -> None:
     """Draw a thin line across a panel: what would be ideal, or unchanged."""
     axes.axhline(y, color=INK, zorder=1, **REFERENCE)
+
+
+def draw_mark(axes: Axes, x: Estimate | float, y: Estimate, style: int, *, hollow: bool) -> None:
+    """Draw a mark in the colour and shape of a style, with the intervals of its coordinates."""
+    x = x if isinstance(x, Estimate) else Estimate(x)
+    axes.errorbar(
+        [x.value],
+        [y.value],
+        xerr=_bar(x) if x.low is not None or x.high is not None else None,
+        yerr=_bar(y),
+        linestyle="none",
+        marker=marker_of(style),
+        color=colour_of(style),
+        markerfacecolor="none" if hollow else colour_of(style),
+        elinewidth=1.0,
+        zorder=3,
+    )
+
+
+def _bar(estimate: Estimate) -> list[list[float]]:
+    value, low, high = estimate.value, estimate.low, estimate.high
+    return [[0.0 if low is None else value - low], [0.0 if high is None else high - value]]
 
 
 def mark_key(label: str, colour: str = INK, marker: str = "o", *, hollow: bool = False) -> Line2D:

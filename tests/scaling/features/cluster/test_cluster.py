@@ -49,7 +49,7 @@ def test_an_unknown_key_of_the_cluster_is_refused_too():
         (NODE_TYPE + 'walltime = "soon"', "a time such as"),
         (NODE_TYPE + 'walltime = "0s"', "a time such as"),
         (NODE_TYPE + 'partition = "a\\n#SBATCH --wrap=x"', "a partition or queue"),
-        (NODE_TYPE + 'hosts = ["n1"]\nnodes = 2', "named are only 1"),
+        (NODE_TYPE + 'hosts = ["n1"]\nnodes = 2', "hosts names only 1"),
         (NODE_TYPE + NODE_TYPE, "types are called 'epyc'"),
         (NODE_TYPE + "nodes = true", "a number from 1"),
         (NODE_TYPE + "core_hour = 0", "above 0"),

@@ -10,7 +10,7 @@ from scaling.api.progress import Monitor
 from scaling.errors import StoreError, StudyError
 from scaling.features.cluster import driver
 from scaling.features.cluster.cluster import ClusterError, cluster_from_toml
-from scaling.features.cluster.driver import Asked, NodeTypeError, NodeTypeSweep
+from scaling.features.cluster.driver import ClusterSweep, NodeTypeError, NodeTypeSweep
 from scaling.features.cluster.folder import Closed, Ended, JobFolder, Planned, Request, Started, Submitted, job_folders
 from scaling.results.jsonl import Redo
 from scaling.results.power import MeterTrace, PowerTrace, read_power
@@ -96,7 +96,7 @@ def start(tmp_path, jobs):
         if started:
             started[-1].store.close()
         cluster = cluster_from_toml(toml, "test")
-        asked = Asked(study_from_toml(study, "test"), study, cluster, toml, tmp_path, redo=redo)
+        asked = ClusterSweep(study_from_toml(study, "test"), study, cluster, toml, tmp_path, redo=redo)
         started.append(NodeTypeSweep(asked, cluster.node_types[0], jobs, Notes()))
         started[-1].resume(redo, lambda: None)
         return started[-1]
@@ -164,7 +164,7 @@ def test_jobs_that_are_cut_off_again_and_again_go_on_as_long_as_each_makes_a_run
         store = Store(job.path)
         store.append(row(RUNS[number - 1]))
         store.close()
-        jobs.end(str(number), Ended("stopped", "it was told to stop"))
+        jobs.end(str(number), Ended("stopped", "it was stopped"))
     sweep.advance()
     assert is_complete(tmp_path)
 
@@ -173,7 +173,7 @@ def test_a_refused_node_is_excluded_and_its_shard_goes_elsewhere(jobs, start):
     sweep = start()
     sweep.advance()
     jobs.folders["1"].claim(Started("n1", "1"))
-    jobs.end("1", Ended("refused", "the node is not like the first"))
+    jobs.end("1", Ended("refused", "the node differs from the first"))
     sweep.advance()
     assert jobs.excluded == [set(), {"n1"}]
     assert jobs.folders["2"].read(Request) == jobs.folders["1"].read(Request)
@@ -223,7 +223,7 @@ def test_a_job_whose_number_nobody_knows_is_withdrawn_or_found_by_its_node(tmp_p
     sweep = start(f"{CLUSTER}nodes = 2")
     assert not jobs.folders["1"].claim(Started("n1", "1"))
     assert [request.shard.number for request in sweep.pending] == [1]
-    assert list(sweep._numbers.values()) == ["2"]
+    assert [one.number for one in sweep.open.values()] == ["2"]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_every_network_has_both_modes_on_both_devices_over_training_on_the_cpu(u
 
 def test_the_page_has_what_the_gpu_does(understood):
     text = page(understood, [])
-    assert "step has the GPU" in text
+    assert "Profile of the GPU" in text
     assert "cudaGraphLaunch" in text
 
 

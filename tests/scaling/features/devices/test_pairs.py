@@ -1,12 +1,10 @@
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from benchmarks.shared.machines import first_run
 from scaling.analysis.summary import Launch, summarize
-from scaling.features.devices.pairs import device_pairs, rank_correlation
+from scaling.features.devices.pairs import device_pairs
 
 POINT = replace(first_run('workloads = ["alexnet"]').point, framework="jax")
 
@@ -30,18 +28,3 @@ def test_a_step_on_the_gpu_is_held_against_the_cpu_with_most_cores():
     assert pair.relative.low < 0.01 < pair.relative.high
     assert pair.gain.value == pytest.approx(100, rel=1e-3)
     assert pair.gain.low < 100 < pair.gain.high
-
-
-@pytest.mark.parametrize("ties", [False, True])
-def test_the_rank_correlation_is_that_of_scipy(ties):
-    rng = np.random.default_rng(3)
-    one = rng.integers(4, size=12).astype(float) if ties else rng.normal(size=12)
-    other = one + rng.normal(size=12)
-    found = rank_correlation(list(one), list(other))
-    assert found.value == pytest.approx(spearmanr(one, other).statistic)
-    assert found.low < found.value < found.high
-
-
-def test_a_few_workloads_or_equal_ones_have_no_order():
-    assert rank_correlation([1, 2, 3], [1, 2, 3]) is None
-    assert rank_correlation([1, 1, 1, 1], [1, 2, 3, 4]) is None

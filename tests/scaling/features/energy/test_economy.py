@@ -24,7 +24,6 @@ def test_the_most_economical_size_is_held_against_the_fastest():
     assert economy.time_ratio.value == pytest.approx(best[1] / fastest[1], rel=0.01)
     assert economy.energy_ratio.low < economy.energy_ratio.value < economy.energy_ratio.high
     assert [one.point.cores for one in economy.frontier] == [8, 7, 6, 5, 4]
-    assert len(economy.members) == 8
 
 
 def test_a_single_point_is_compared_with_none():

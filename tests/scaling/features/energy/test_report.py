@@ -75,8 +75,8 @@ def test_how_far_counters_and_sampled_power_are_apart_is_a_sentence():
     ]
     (sentence,) = agreement_sentences(summarize(map(launch_of, told)))
     assert sentence == (
-        "the integral of sampled power differs from the energy counted by +0.5 % over 4 runs, and by +3.0 % in the one "
-        "furthest off"
+        "the integral of sampled power differs from the counted energy by +0.5 % on average over 4 runs and +3.0 % at "
+        "most"
     )
     assert agreement_sentences(summarize(map(launch_of, made))) == []
 

@@ -16,9 +16,9 @@ def test_what_bounds_a_workload_stands_beside_what_a_cap_does_to_it(capped):
     assert bounds["calibrated"] == "not available"
     far_below = rooflines(capped, MACHINE, "1e9,1e8")
     assert {cells[-1].split(",")[0] for cells in caps_table(effects, far_below).rows} == {"neither", "not available"}
-    facts = economy_facts(capped, lambda point: {}, far_below)["caps"]
+    facts = economy_facts(capped, far_below)["caps"]
     assert {one["bound_by"] for one in facts} == {"neither", None}
-    facts = economy_facts(capped, lambda point: {"workload": point.workload}, against)["caps"]
+    facts = economy_facts(capped, against)["caps"]
     assert {one["point"]["workload"]: one["bound_by"] for one in facts} == {
         "alexnet": "compute",
         "autoenc": "memory",

@@ -48,7 +48,7 @@ def test_replicas_are_asked_for_and_said_to_be_alone():
 def test_a_promise_that_nothing_keeps_is_no_answer_and_names_what_is_nearest():
     answer = objective(question(grid(), throughput=100.0, latency=0.001))
     assert not answer.is_answer
-    assert "the least p99 is" in answer.sentences[0]
+    assert "the lowest p99 is" in answer.sentences[0]
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_file_a_variable_and_a_folder_are_filled_in(tmp_path):
         (with_fault("leaks"), "(sleep) behind"),
         (with_fault("keeps-port"), "behind"),
         (with_fault("silent", "load"), "nowhere in its output"),
-        (service(latency={"p99": "(rate)"}), "no time such as 1.2ms"),
+        (service(latency={"p99": "(rate)"}), "not a time such as 1.2ms"),
     ],
     ids=["refuses", "sleeps", "not ready", "dies", "leaks", "keeps port", "silent", "no time"],
 )
