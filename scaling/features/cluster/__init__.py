@@ -2,8 +2,6 @@
 
 from scaling.features import Feature, FigureKind, NodeTypes
 
-_HERE = __name__
-
 _FIGURES = {"efficiency": "Parallel efficiency", "speedup": "Speedup", "capacity": "Throughput"}
 
 FEATURE = Feature(

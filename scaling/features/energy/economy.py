@@ -31,6 +31,12 @@ class Economy:
     time_ratio: Estimate
     frontier: tuple[Summary, ...]
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether the fastest point is the most economical, or the launches show that it takes more energy."""
+        high = self.energy_ratio.high
+        return self.best is self.fastest or high is None or high < 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class CapEffect:

@@ -212,6 +212,9 @@ def economy_sentence(economy: Economy) -> str:
     saved = with_interval(economy.energy_ratio.map(lambda ratio: 1 - ratio), lambda share: f"{100 * share:.0f} %")
     added = with_interval(economy.time_ratio, lambda ratio: f"{100 * (ratio - 1):.0f} %")
     fastest = size_words(economy.fastest.point)
+    if not economy.is_shown:
+        least = f"the least, {size_words(economy.best.point)}, takes {saved} less"
+        return f"no answer yet for {economy.subject.subject}: no size is shown to save energy over {fastest}; {least}"
     launches = "; from one launch" if economy.energy_ratio.low is None else ""
     return f"{given}: {saved} less for {added} more time than {fastest}, the fastest{launches}"
 
@@ -220,7 +223,12 @@ def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The most economical point of every workload, if any point was measured under a cap."""
     summaries = [point.summary for point in result.points]
     answers = economies(summaries) if any(any(one.point.caps) for one in summaries) else []
-    return [StudyAnswer("energy", one.subject.subject, "give", economy_sentence(one), True) for one in answers]
+    return [_study_answer(one) for one in answers]
+
+
+def _study_answer(economy: Economy) -> StudyAnswer:
+    code = "give" if economy.is_shown else "no-answer-yet"
+    return StudyAnswer("energy", economy.subject.subject, code, economy_sentence(economy), economy.is_shown)
 
 
 def size_words(point: Point) -> str:

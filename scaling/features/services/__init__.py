@@ -2,8 +2,6 @@
 
 from scaling.features import Feature, FigureKind
 
-_HERE = __name__
-
 FEATURE = Feature(
     figures=(
         FigureKind(

@@ -1,5 +1,7 @@
 """Which size takes the least energy, what it costs in time, and what caps do."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.shared.machines import study
@@ -24,6 +26,13 @@ def test_the_most_economical_size_is_held_against_the_fastest():
     assert economy.time_ratio.value == pytest.approx(best[1] / fastest[1], rel=0.01)
     assert economy.energy_ratio.low < economy.energy_ratio.value < economy.energy_ratio.high
     assert [one.point.cores for one in economy.frontier] == [8, 7, 6, 5, 4]
+
+
+def test_a_size_is_named_for_its_energy_only_if_the_launches_show_the_difference():
+    (economy,) = economies(summaries('cores = "all"'))
+    assert economy.is_shown
+    assert not replace(economy, energy_ratio=replace(economy.energy_ratio, high=1.01)).is_shown
+    assert replace(economy, best=economy.fastest).is_shown
 
 
 def test_a_single_point_is_compared_with_none():
