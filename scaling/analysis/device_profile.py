@@ -15,7 +15,6 @@ from typing import Any
 
 # The longest calls of the driver that a profile names.
 MOST_CALLS = 6
-
 # The event types of torch's categories.
 CATEGORIES = {"kernel": "kernel"}
 CATEGORIES |= dict.fromkeys(("gpu_memcpy", "gpu_memset"), "copy") | dict.fromkeys(

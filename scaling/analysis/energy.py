@@ -25,16 +25,12 @@ from scaling.machine.power import Domain
 
 # A counter that has not moved for longer is stuck: anything switched on takes energy.
 LONGEST_STILL_SECONDS = 1.0
-
 # Two readings of a counter give power only if they are this far apart: closer ones show rounding.
 LEAST_SECONDS_APART = 0.04
-
 # The longest time between two updates of a counter that is being read.
 LONGEST_TICK_SECONDS = 0.15
-
 # A GPU's counter and power lag by a tick or two, so shorter runs would include what came before.
 LEAST_GPU_SECONDS = 1.0
-
 # Meters of parts of the machine, which add up; the meter of the board covers them all.
 PARTS: tuple[Domain, ...] = ("package", "dram", "gpu")
 

@@ -14,7 +14,6 @@ OpClass = Literal[
 CLASSES: tuple[OpClass, ...] = get_args(OpClass)
 # Class names as displayed; the paper calls reductions "reduction and expansion".
 CLASS_NAMES: dict[OpClass, str] = {name: name for name in CLASSES} | {"reduction": "reduction and expansion"}
-
 # Types as TensorFlow names them, less their version (AddV2 is Add) and "Resource" (ResourceApplyAdam is ApplyAdam).
 TABLE: dict[OpClass, str] = {
     "elementwise": """

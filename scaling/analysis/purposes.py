@@ -25,7 +25,6 @@ Purpose = Literal[
     "other",
 ]
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
-
 # The scopes of each purpose, by Keras' names of layers. The first match decides: a dense layer inside attention is
 # attention, the cell of a recurrent layer is recurrent, and everything inside the loss is loss.
 SCOPES: tuple[tuple[Purpose, str], ...] = (

@@ -205,9 +205,6 @@ def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None
         names = ", ".join(doubt.rule.name for doubt in baseline.doubts)
         yield Doubt(rules.BASELINE_DISTURBED if disturbed else rules.NO_BASELINE, detail=names)
     if speedup and baseline.valid and summary.verdict is Verdict.OK:
-        if speedup.half_width is None:
-            yield Doubt(rules.NO_ANSWER)
-        elif speedup.half_width > rules.WIDE.limit:
-            yield Doubt(rules.WIDE, speedup.half_width)
+        yield from rules.width_doubts(speedup.half_width)
     if baseline.drift is not None:
         yield Doubt(rules.DRIFT, baseline.drift)

@@ -27,7 +27,6 @@ from scaling.study.planning import Point
 
 # Keeps the ends of an interval finite, whatever others took.
 LARGEST_REACH = 0.99
-
 # A drift is a doubt only if it is also significant.
 DRIFT_SIGNIFICANCE = 0.05
 
@@ -288,7 +287,6 @@ def reach_of(launches: Sequence[Launch]) -> Reach:
 
 
 def _about_point(used: Sequence[Launch], location: Estimate | None) -> Iterable[Doubt]:
-    half_width = location.half_width if location else None
     adjusted = [launch.adjusted.correction for launch in used if launch.adjusted]
     if adjusted:
         yield Doubt(rules.ADJUSTED, 1 - exp(-max(adjusted)), launches=len(adjusted), of=len(used))
@@ -296,10 +294,8 @@ def _about_point(used: Sequence[Launch], location: Estimate | None) -> Iterable[
         yield Doubt(rules.FEW_LAUNCHES, len(used))
     elif estimates.are_equal(_known(used, "seconds")):
         yield Doubt(rules.EQUAL)
-    elif half_width is None:
-        yield Doubt(rules.NO_ANSWER)
-    elif half_width > rules.WIDE.limit:
-        yield Doubt(rules.WIDE, half_width)
+    else:
+        yield from rules.width_doubts(location.half_width if location else None)
 
 
 def _verdict(

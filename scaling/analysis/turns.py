@@ -16,16 +16,12 @@ from scaling.analysis import rules
 from scaling.analysis.witness import SLACK_SECONDS
 
 WARMUP_ROUND, FIRST_ROUND = 0, 1
-
 # The reason for the end of a program's run: it was executed as often as requested.
 EXECUTIONS = "executions"
-
 # A turn is quiet if others took at most this number of CPU-seconds per second, summed over the CPUs in use.
 QUIET = 0.10
-
 # The largest plausible loss of a step: all ticks of the kernel may happen to fall into one short turn.
 LARGEST_SHARE = 0.5
-
 # The range of plausible CPU time per second.
 LEAST_BUSY, MOST_BUSY = 1e-6, 1e6
 
@@ -162,7 +158,9 @@ def launch_times(counted: Iterable[CountedTurn], cpus: int, replicas: int = 1) -
     steps = [*chain.from_iterable([steps for turn, (_, steps) in zip(turns, timed, strict=True) if id(turn) in calm])]
     if not steps:
         return LaunchTimes(None, None, turns)
-    return LaunchTimes(_mean(steps), _mean_busy(used), turns)
+    known = [turn.cpus_busy for turn in used if turn.cpus_busy is not None]
+    busy = fmean(known) if known else 0.0
+    return LaunchTimes(_mean(steps), busy if LEAST_BUSY < busy < MOST_BUSY else None, turns)
 
 
 def _disturbance(turn: Turn, cpus: int, replicas: int) -> float | None:
@@ -190,9 +188,3 @@ def share_taken(turns: Iterable[TurnTimes]) -> float:
     taken = fmean(turn.stolen + turn.foreign for turn in quiet)
     waits = [turn.stolen + turn.waited for turn in quiet if turn.waited is not None]
     return min(LARGEST_SHARE, taken, fmean(waits) if waits else taken)
-
-
-def _mean_busy(turns: Sequence[TurnTimes]) -> float | None:
-    known = [turn.cpus_busy for turn in turns if turn.cpus_busy is not None]
-    busy = fmean(known) if known else 0.0
-    return busy if LEAST_BUSY < busy < MOST_BUSY else None

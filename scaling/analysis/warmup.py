@@ -12,12 +12,10 @@ from scaling.analysis.rules import UNSTEADY
 
 # A step is steady if it, and this number of steps from it, are no slower than the second half of a launch.
 WINDOW = 3
-
 # The tolerance: three robust standard errors of a window's median, at least half a percent.
 STANDARD_ERRORS = 3.0
 LEAST_TOLERANCE = 0.005
 NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
-
 # Fewer steps than this are too few to compare halves.
 LEAST_TO_JUDGE = 8
 

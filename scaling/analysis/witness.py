@@ -12,7 +12,6 @@ from scaling.machine.cpulist import CpuSet, format_list, parse_list
 # Busy time is counted in ticks of a hundredth of a second, one of which may be off at either end of a run. Errors of n
 # CPUs add up like chance.
 SLACK_SECONDS = 0.01
-
 # CPUs visited are sampled ten times per second: shorter runs miss some.
 LEAST_SECONDS_TO_JUDGE_VISITS = 1.0
 

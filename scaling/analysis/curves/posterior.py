@@ -147,7 +147,10 @@ class Posterior:
         s, k = (values.ravel() for values in np.meshgrid(serial.values, coherency.values, indexing="ij"))
         residuals = self._residuals(s, k, overhead)
         laws = _Laws(s, k, serial.step, coherency.step)
-        factors = _noise_factors(self._counts.freedom)
+        # The noise variance over its estimate (scaled inverse χ²).
+        freedom, factors = self._counts.freedom, UNKNOWN_FACTORS
+        if freedom:
+            factors = np.array([freedom / chi_squared_quantile(level, freedom) for level in NOISE_LEVELS])
         weighed = [self._weigh(deviation, float(factor), laws, overhead, residuals) for factor in factors]
         on_grid = np.log(np.outer(serial.prior, coherency.prior)).ravel()
         return [cell for cell, _ in weighed], on_grid + np.array([logs for _, logs in weighed])
@@ -183,7 +186,10 @@ class Posterior:
     def draw(self, size: int = DRAWS, seed: int = SEED) -> Draws:
         """Whole curves from one core to twice the most measured."""
         chance, counts = np.random.default_rng(seed), self._counts
-        cell, index = self._indices(size)
+        # Cells and laws in proportion to their weights, by systematic sampling.
+        reached = np.cumsum(self._weights.ravel())
+        chosen = np.searchsorted(reached, (np.arange(size) + 0.5) / size * reached[-1])
+        cell, index = np.unravel_index(chosen, self._weights.shape)
         serial, coherency, level = np.empty(size), np.empty(size), np.empty(size)
         at_counts = np.empty((size, len(counts.cores)))
         for number in np.unique(cell):
@@ -206,12 +212,6 @@ class Posterior:
             counts=counts,
             scale=self._scale,
         )
-
-    def _indices(self, size: int) -> tuple[Indices, ...]:
-        """Cells and laws in proportion to their weights, by systematic sampling."""
-        reached = np.cumsum(self._weights.ravel())
-        chosen = np.searchsorted(reached, (np.arange(size) + 0.5) / size * reached[-1])
-        return np.unravel_index(chosen, self._weights.shape)
 
     def _draw_cell(self, cell: _Cell, residuals: Floats, chance: np.random.Generator) -> tuple[Floats, Floats]:
         size = len(residuals)
@@ -248,13 +248,6 @@ def _drop(logs: Floats) -> float:
     row, column = np.unravel_index(logs.argmax(), logs.shape)
     beside = logs[max(row - 1, 0) : row + 2, column], logs[row, max(column - 1, 0) : column + 2]
     return float(logs.max() - np.concatenate(beside).min())
-
-
-def _noise_factors(freedom: int) -> Floats:
-    """Factors of the noise variance over its estimate (scaled inverse χ²)."""
-    if freedom == 0:
-        return UNKNOWN_FACTORS
-    return np.array([freedom / chi_squared_quantile(level, freedom) for level in NOISE_LEVELS])
 
 
 def deviation_likelihoods(counts: Measured, scale: Scale = "strong") -> Floats:
