@@ -149,7 +149,7 @@ class CrowdedDivision:
 
 @dataclass(frozen=True, slots=True)
 class Crowding:
-    """How replicas on one machine disturb each other, from divisions of its first `cores` cores."""
+    """How replicas on one machine disturb each other, from divisions of up to `cores` of its cores."""
 
     divisions: tuple[CrowdedDivision, ...]
     cores: int
