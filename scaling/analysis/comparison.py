@@ -163,7 +163,7 @@ def compare(first: Sequence[Summary], second: Sequence[Summary], margin: float |
 
 
 def paired_estimates(first: Sequence[Summary], second: Sequence[Summary]) -> list[tuple[int, Estimate]]:
-    """The number of launches of every point that took turns with the other side's, and their location."""
+    """For every point, the launches that took turns with the other side's, and the location of their ratios."""
     one, other = _by_point(first), _by_point(second)
     pairs = [
         [exp(ratio) for ratio in _paired_logs(one[point], other[partner]).values()]

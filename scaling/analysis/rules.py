@@ -216,7 +216,7 @@ FEW_STEPS = Rule(
 FEW_LAUNCHES = Rule(
     "too-few-launches",
     "launches that count: {amount:.0f}",
-    "two launches have an interval of thirteen standard errors, and a single launch has no interval; if fewer than "
+    "the interval of two launches reaches thirteen standard errors, and a single launch has no interval; if fewer than "
     "three are left because the others were left out, the point is disturbed or not valid",
     Verdict.IMPRECISE,
     limit=3,
