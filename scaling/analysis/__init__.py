@@ -1,1 +1,1 @@
-"""What the rows mean; pure."""
+"""The evaluation of rows; pure."""

@@ -1,10 +1,10 @@
-"""Launches that others disturbed in all their turns, adjusted for what others took. Pure.
+"""Launches disturbed in all their turns, adjusted for the CPU time that others took. Pure.
 
-On many CPUs of a shared host hardly a turn is quiet, but each says how much CPU time others took, and its steps took
-longer the more that was. Within a launch nothing else differs from turn to turn, so the slope is estimated there (an
-analysis of covariance with the launch as a factor), and the launch is moved to where nothing is taken. The straight
-line on the logarithm of time is an approximation: half of every correction is counted as uncertain, besides the error
-of the slope.
+On many CPUs of a shared host hardly any turn is quiet, but each turn records how much CPU time others took, and its
+steps take longer the more that is. Nothing else differs between the turns of a launch, so the slope is estimated within
+launches (an analysis of covariance with the launch as a factor), and each launch is moved to zero disturbance. The
+straight line on the logarithm of time is an approximation: half of every correction counts as uncertain, in addition to
+the error of the slope.
 """
 
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from statistics import fmean, median
 from scaling.analysis.estimates import student_t
 from scaling.analysis.turns import TurnTimes
 
-# A slope is used where so many turns are left over after one of each launch and the slope itself.
+# Fewest degrees of freedom for a slope: turns, less one per launch and one for the slope.
 LEAST_FREEDOM = 4
-# The part of a correction that the straight line may be wrong by.
+# The share of a correction by which the straight line may be wrong.
 MODEL_ERROR = 0.5
-# A launch that would be corrected by more than this factor, as a logarithm, is too far from quiet.
+# Launches with a larger correction (a logarithm of time) are too far from quiet to adjust.
 LARGEST_CORRECTION = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """By how much the logarithm of a step's time grows with what others take, and how far that may be off."""
+    """The growth of log step time per unit of disturbance, and the half width of its interval."""
 
     value: float
     reach: float
@@ -33,7 +33,7 @@ class Slope:
 
 @dataclass(frozen=True, slots=True)
 class Adjusted:
-    """A launch where nothing is taken: its seconds and, as logarithms, what was taken off and how uncertain that is."""
+    """A launch at zero disturbance: its seconds and, as logarithms, the correction and its uncertainty."""
 
     seconds: float
     correction: float
@@ -41,10 +41,7 @@ class Adjusted:
 
 
 def slope(launches: Sequence[Sequence[TurnTimes]]) -> Slope | None:
-    """The slope within launches; None where it is not clearly above 0 or too few turns tell.
-
-    Launches of a single turn, as those of programs, are taken as one: chance makes them differ, and what others took.
-    """
+    """The slope within launches, or over launches of a single turn each; None unless it is clearly above 0."""
     groups = [[turn for turn in turns if turn.disturbance is not None] for turns in launches]
     if all(len(turns) <= 1 for turns in groups):
         groups = [[turn for turns in groups for turn in turns]]
@@ -68,7 +65,7 @@ def _centred(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def adjust(turns: Sequence[TurnTimes], by: Slope) -> Adjusted | None:
-    """A launch moved to where nothing is taken, by the median of its turns; None where that is too far."""
+    """A launch at zero disturbance, by the median of its turns; None if the correction is too large."""
     taken = [turn.disturbance or 0.0 for turn in turns]
     correction = by.value * median(taken)
     if correction > LARGEST_CORRECTION:

@@ -1,7 +1,6 @@
 """How many cores to give each series: the answer to the usual question of a study. Pure.
 
-The answer is read off the curve of the series, as all sizes are. Where too few points can be used for a curve, a bound
-that a disturbed point leaves may still be an answer; otherwise the answer says why there is none.
+Like all sizes it is read off the curve of the series or, without a curve, follows from the bound of a disturbed point.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,14 +11,14 @@ from scaling.analysis import rules
 from scaling.analysis.curves.fit import OneLaunchPerCount
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt, Verdict
-from scaling.analysis.series import series_key, table_point
+from scaling.analysis.series import series_settings, table_point
 from scaling.analysis.sizing.question import MEASURED, Basis, ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
 from scaling.study.planning import Point
 
 
 class AnswerCode(StrEnum):
-    """Whether a size is given, and if not why; the value is the code that scripts match."""
+    """Whether a size is given and, if not, the reason; scripts match the value."""
 
     GIVE = "give"
     NO_ANSWER = "no-answer-yet"
@@ -29,13 +28,12 @@ class AnswerCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SizeAnswer:
-    """How many cores to give a series, with how many threads each; without `cores` there is no answer.
+    """How many cores to give a series, with `threads` per core; `cores` is None without an answer.
 
-    `label` is the label of its curve, None where it has none. `speedup` is over one core with one thread: that of the
-    size given or, if this is one core, of the `compared` cores, the most that can be used. It is the one measured or,
-    where that has no interval, `by_curve`; it has no interval where it is `at_least` its value. `left_out` are larger
-    core counts that were disturbed or not valid. With `single_launches` no core count has two. `verdict` and `doubt`
-    say what stands in the way of an answer, `failure` why nothing was measured.
+    `speedup` is over one core with one thread, for the recommended size or, if this is one core, for the `compared`
+    cores, the most with usable points; it is measured, read off the curve (`by_curve`), or a lower bound (`at_least`).
+    `left_out` are larger core counts that were disturbed or not valid. With `single_launches` no core count has two.
+    `verdict` and `doubt` name the obstacle to an answer, `failure` the reason why nothing was measured.
     """
 
     label: str | None
@@ -57,26 +55,24 @@ class SizeAnswer:
 
     @property
     def is_answer(self) -> bool:
-        """Whether a size is given; points on one core count ask for none."""
+        """Whether a size is given or, with a single core count, none is needed."""
         return self.code in (AnswerCode.GIVE, AnswerCode.ONE_CORE_COUNT)
 
     @property
     def efficiency(self) -> Estimate | None:
-        """The speedup over the cores that it is of."""
+        """The speedup over its cores."""
         cores = self.compared
         return self.speedup.map(lambda speedup: speedup / cores) if self.speedup and cores else None
 
 
 def size_answers(points: Iterable[ScalingPoint], limits: Iterable[ScalingLimits]) -> list[SizeAnswer]:
-    """An answer for every series; points under a CPU quota and packs are in none."""
+    """An answer for every series; points under a CPU quota and packs do not belong to any."""
     by_settings: dict[Point, list[ScalingPoint]] = {}
     for point in points:
         if point.summary.point.in_series:
-            settings = series_key(point.summary.point).settings
-            assert settings is not None
-            by_settings.setdefault(settings, []).append(point)
-    sized = {one.fit.series.key.settings: one for one in limits}
-    return [_answer(settings, series, sized.get(settings)) for settings, series in by_settings.items()]
+            by_settings.setdefault(series_settings(point.summary.point), []).append(point)
+    limits_by_settings = {limit.fit.series.key.settings: limit for limit in limits}
+    return [_answer(settings, series, limits_by_settings.get(settings)) for settings, series in by_settings.items()]
 
 
 def _answer(settings: Point, series: Sequence[ScalingPoint], limits: ScalingLimits | None) -> SizeAnswer:
@@ -87,40 +83,35 @@ def _answer(settings: Point, series: Sequence[ScalingPoint], limits: ScalingLimi
     counts = {point.summary.point.cores for point in series}
     if len(counts) == 1:
         return replace(blank, code=AnswerCode.ONE_CORE_COUNT, compared=counts.pop())
-    given = curve_answer(limits) if limits else _by_bound(blank, series)
-    if given is None or given.cores is None or any(_is_scattered(point) for point in series if _is_end(point, given)):
+    answer = curve_answer(limits) if limits else _by_bound(blank, series)
+    ends = [point for point in series if point.summary.point.cores in (1, answer.compared)]
+    if answer.cores is None or any(map(_is_scattered, ends)):
         return _without_answer(blank, series)
-    given = _as_measured(given, series)
-    usable = [point.summary.point.cores for point in series if point.valid or given.at_least]
-    most = max(usable)
-    larger = sorted({cores for cores in counts if cores > most})
-    return replace(given, is_most=given.cores == most, left_out=tuple(larger))
+    answer = _as_measured(answer, series)
+    most = max(point.summary.point.cores for point in series if point.valid or answer.at_least)
+    larger = sorted(cores for cores in counts if cores > most)
+    return replace(answer, is_most=answer.cores == most, left_out=tuple(larger))
 
 
-def _as_measured(given: SizeAnswer, series: Sequence[ScalingPoint]) -> SizeAnswer:
-    """The same answer with the speedup that was measured at its size, so that it is the one a table has."""
+def _as_measured(answer: SizeAnswer, series: Sequence[ScalingPoint]) -> SizeAnswer:
+    """The same answer with the speedup measured at its size, so that it agrees with the table."""
     for point in series:
-        where, speedup = point.summary.point, point.common_speedup
-        is_here = (where.cores, where.smt) == (given.compared, given.threads)
-        if is_here and given.by_curve and point.valid and speedup and speedup.is_answer:
-            return replace(given, speedup=speedup, by_curve=False)
-    return given
-
-
-def _is_end(point: ScalingPoint, given: SizeAnswer) -> bool:
-    """Whether an answer's speedup is over this point, or is its own."""
-    return point.summary.point.cores in (1, given.compared)
+        settings, speedup = point.summary.point, point.common_speedup
+        is_here = (settings.cores, settings.smt) == (answer.compared, answer.threads)
+        if is_here and answer.by_curve and point.valid and speedup and speedup.is_answer:
+            return replace(answer, speedup=speedup, by_curve=False)
+    return answer
 
 
 def _is_scattered(point: ScalingPoint) -> bool:
-    """Whether its launches say nothing: a curve of few cores would then rest on what is usual of programs alone."""
+    """Whether its launches differ too much: a curve of few cores would rest on the prior alone."""
     launches = point.summary.launches
     differ = any(doubt.rule is rules.NO_ANSWER for doubt in point.summary.doubts)
     return differ or (len(launches) > 1 and max(launches) > rules.WIDEST_ANSWER * min(launches))
 
 
 def curve_answer(limits: ScalingLimits) -> SizeAnswer:
-    """The size that a curve recommends; no answer where its speedup is not known within a factor of 3."""
+    """The size that a curve recommends, if its speedup is known within a factor of 3."""
     settings = limits.fit.series.key.settings or table_point(limits.fit.series.own_name)
     blank = SizeAnswer(limits.fit.series.sizing_label, settings, AnswerCode.NO_ANSWER)
     most = limits.fit.most_cores
@@ -140,26 +131,22 @@ def curve_answer(limits: ScalingLimits) -> SizeAnswer:
     )
 
 
-def _by_bound(blank: SizeAnswer, series: Sequence[ScalingPoint]) -> SizeAnswer | None:
-    """The disturbed point whose speedup is at least worth its cores, the best of several; None where none is."""
-    bounded = [point for point in series if (point.at_least or 0.0) ** 2 > point.summary.point.cores]
-    if not bounded:
-        return None
-    best = max(bounded, key=lambda point: (point.at_least or 0.0) ** 2 / point.summary.point.cores)
-    where = best.summary.point
-    return replace(
-        blank,
-        code=AnswerCode.GIVE,
-        cores=where.cores,
-        threads=where.smt,
-        compared=where.cores,
-        speedup=best.speedup,
-        at_least=True,
-    )
+def _by_bound(blank: SizeAnswer, series: Sequence[ScalingPoint]) -> SizeAnswer:
+    """The disturbed point with the largest lower bound of speedup times efficiency, if this is above 1."""
+
+    def benefit(point: ScalingPoint) -> float:
+        return (point.at_least or 0.0) ** 2 / point.summary.point.cores
+
+    best = max(series, key=benefit)
+    if benefit(best) <= 1:
+        return blank
+    cores, threads = best.summary.point.cores, best.summary.point.smt
+    given = replace(blank, code=AnswerCode.GIVE, cores=cores, threads=threads, compared=cores)
+    return replace(given, speedup=best.speedup, at_least=True)
 
 
 def _without_answer(blank: SizeAnswer, series: Sequence[ScalingPoint]) -> SizeAnswer:
-    """What stands in the way: the worst verdict, and what speaks most against that point."""
+    """The obstacle to an answer: the worst verdict, and the gravest doubt about that point."""
     worst = max(series, key=lambda point: point.verdict.severity)
     doubts = [doubt for doubt in worst.all_doubts if doubt.rule.verdict is not Verdict.OK]
     return replace(

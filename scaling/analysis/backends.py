@@ -1,4 +1,4 @@
-"""Backends side by side: the same point carried out by several frameworks or devices, each over the fastest. Pure."""
+"""Frameworks and devices compared: the same point measured by several of them, each over the fastest. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,8 +14,10 @@ Backend = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class BackendComparison:
-    """A point without its backend, what each backend made of it, and how many times as long a step takes as with the
-    fastest: with the interval of both over launches, for those that are valid."""
+    """A point without its backend, the summary of each backend, and its step time over the fastest backend's.
+
+    Only valid backends have a ratio, with its interval over launches.
+    """
 
     point: Point
     summaries: Mapping[Backend, Summary]
@@ -23,15 +25,12 @@ class BackendComparison:
 
 
 def compare_backends(summaries: Iterable[Summary]) -> list[BackendComparison]:
-    """Every point that more than one backend has carried out, in the order in which they come."""
-    known = list(summaries)
-    if len({(summary.point.framework, summary.point.device) for summary in known}) < 2:
-        return []
+    """Every point that several backends have measured, in order of appearance."""
     by_point: dict[Point, dict[Backend, Summary]] = {}
-    for summary in known:
+    for summary in summaries:
         point = summary.point
         by_point.setdefault(replace(point, framework="", device=""), {})[point.framework, point.device] = summary
-    return [BackendComparison(point, of, _ratios(of)) for point, of in by_point.items() if len(of) > 1]
+    return [BackendComparison(point, group, _ratios(group)) for point, group in by_point.items() if len(group) > 1]
 
 
 def _ratios(summaries: Mapping[Backend, Summary]) -> dict[Backend, Estimate]:

@@ -1,19 +1,16 @@
-"""How many cores, and how sure: sizing questions answered over every curve that might be. Pure.
+"""How many cores, and how sure: sizing questions answered from every plausible curve. Pure.
 
-A question is put to each draw of a curve, never to the point estimate alone. The size given is the smallest on offer
-whose chance of keeping the promise, launch noise and whatever the host adds included, is the assurance asked for. A
-size is so many cores with so many threads each; cores are what is paid for, so that of two sizes the one with fewer
-cores is smaller, and of as many cores the one with fewer threads. Optima are whole numbers. A size that was not
-measured is marked as between, below or beyond those that were; beyond twice as many cores there is none. Rates,
-efficiencies and limits are those of the step time, against one core with one thread.
+A question is put to each draw of a curve, never to the point estimate alone. The answer is the smallest available size
+whose chance of keeping the promise, with launch noise and the host's delays, reaches the requested assurance. Sizes are
+ordered by cores, which are paid for, then by threads per core. Optima are whole numbers. Sizes that were not measured
+are marked as between, below or beyond the measured ones, and no answer lies beyond twice the most cores measured.
+Rates, efficiencies and limits refer to step times, speedups to one core with one thread.
 
-For a throughput the cheapest replicas are sought too. What replicas do to each other on one machine is not known from
-runs that had it to themselves; where packs of them were measured, each takes longer by what was found there, in that
-very division if it was measured. Their launches are independent, so the mean of r of them has a noise √r times smaller
-than one.
+A throughput also has a plan of the cheapest replicas. If packs were measured, replicas slow each other as in that
+division or in those beside it. Their launches are independent, so the noise of their mean is √r times smaller.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, exp, floor, inf, log
 
@@ -31,8 +28,9 @@ from scaling.analysis.sizing.levels import (
     levels_of,
     neighbours,
     offered_sizes,
+    promised_level,
+    step_refusal,
 )
-from scaling.analysis.sizing.promised_level import promised_level, step_refusal
 from scaling.analysis.sizing.question import (
     CORE_HOURS,
     Allocation,
@@ -55,21 +53,21 @@ from scaling.analysis.sizing.question import (
     TooFew,
     WholeMachineKeeps,
 )
-from scaling.analysis.sizing.sizes import Price, Sizes, cpu_hours_per_million
+from scaling.analysis.sizing.sizes import Price, Sizes
 
-# Sizes whose price is within this share of the lowest are as good.
+# Sizes whose price exceeds the lowest by at most this share are equally good.
 AS_CHEAP = 0.05
-# Sums of shares no further apart than this are equal: the rest is rounding, which hangs on the order of summing.
+# Sums of shares that differ by less are equal: rounding depends on the order of summation.
 ROUNDING = 1e-12
 MOST_REPLICAS = 10**6
 
 
 def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None) -> Answer:
-    """How many cores a series needs, and how many threads of each."""
+    """How many cores a series needs, and how many threads on each."""
     if question.goal is Goal.LATENCY and fit.series.scale == "weak":
-        return Answer(fit, question, Status.REFUSED, None, None, (), (StepsGrow(),))
-    if any(promised_level(one, question) is None for one in levels_of(fit)):
-        return Answer(fit, question, Status.REFUSED, None, None, (), (step_refusal(fit, question.quantile),))
+        return Answer(fit, question, Status.REFUSED, reasons=(StepsGrow(),))
+    if any(promised_level(level, question) is None for level in levels_of(fit)):
+        return Answer(fit, question, Status.REFUSED, reasons=(step_refusal(fit, question.quantile),))
     curves = level_curves(fit, question)
     sizing = _Sizing(fit, question, curves, offered_sizes(curves, sizes), sizes)
     return {
@@ -85,8 +83,9 @@ def answer(fit: SeriesFit, question: Question, sizes: Sizes | None = None) -> An
 def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None) -> ScalingLimits:
     """The landmarks of a series, with intervals."""
     curves = level_curves(fit)
-    measured = [one for one in offered_sizes(curves, sizes) if one.cores <= one.curve.measured[-1]]
-    best = max(measured, key=_benefit, default=None)
+    measured = [one for one in offered_sizes(curves, sizes) if one.cores <= one.curve.fit.most_cores]
+    # By the median log of speedup times efficiency.
+    best = max(measured, key=lambda one: float(np.median(2.0 * one.log_efficiency())) + log(one.cores), default=None)
     curve = best.curve if best else curves[0]
     draws, logs = curve.draws, curve.log_time(curve.grid)
     limit = draws.speedup_limit()
@@ -107,25 +106,20 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None) -> ScalingLimits:
 def allocation_of(
     fit: SeriesFit, cores: int, price: Price = CORE_HOURS, sizes: Sizes | None = None, threads: int = 1
 ) -> Allocation | None:
-    """What a series does on so many cores, and what that costs; None where nothing is said of it."""
+    """Rate, efficiency and cost of a series on a size; None if the curve does not reach it."""
     offered = offered_sizes(level_curves(fit), sizes)
     size = next((one for one in offered if one.order == (cores, threads)), None)
     return None if size is None else size_allocation(size, price)
 
 
-def _benefit(size: Size) -> float:
-    """The median of the log of speedup times efficiency."""
-    return float(np.median(2.0 * size.log_efficiency())) + log(size.cores)
-
-
 def _where_least(curve: LevelCurve, costs: Floats) -> Estimate:
-    """The whole number of cores on which each draw has its least cost; infinite where it still falls at the end."""
+    """The core count with the least cost of each draw; infinite if the cost still falls at the end."""
     best = costs.argmin(axis=1)
     return estimate(np.where(best == len(curve.grid) - 1, inf, curve.grid[best]))
 
 
 def size_allocation(size: Size, price: Price, assurance: float | None = None) -> Allocation:
-    """What a size does and costs."""
+    """The rate, efficiency and cost of a size."""
     per_second = rate(size)
     return Allocation(
         cores=size.cores,
@@ -133,22 +127,53 @@ def size_allocation(size: Size, price: Price, assurance: float | None = None) ->
         assurance=assurance,
         rate=per_second,
         efficiency=estimate(np.exp(size.log_efficiency())),
-        cpu_hours_per_million=float(cpu_hours_per_million(size.cores, per_second.value)),
+        cpu_hours_per_million=float(CORE_HOURS.per_million(size.cores, per_second.value)),
         cost_per_million=float(price.per_million(size.cores, per_second.value)),
         basis=size.basis(),
         host=size.slowdown(),
     )
 
 
+def answer_job(fit: SeriesFit, question: Question, sizes: Sizes | None = None) -> Answer:
+    """The smallest size that keeps a deadline, or else the recommended size, with the time of the job.
+
+    A job is a number of items of a series in one process, one step after another, so it takes the mean of all its
+    steps, quiet or not. Its time is predicted like a new launch's, with the noise of the law, the launch and the host,
+    although a job that meets the host in more states than a launch varies less. Start-up is not included.
+    """
+    sized = (answer if question.goal is Goal.DEADLINE else _recommended_size)(fit, question, sizes)
+    offered = {size.order: size for size in offered_sizes(level_curves(fit, question), sizes)}
+
+    def timed(allocation: Allocation) -> Allocation:
+        size = offered[allocation.cores, allocation.threads]
+        return replace(allocation, job_seconds=_job_seconds(size, question.items or 0.0))
+
+    allocation = timed(sized.allocation) if sized.allocation else None
+    return replace(sized, allocation=allocation, neighbours=tuple(map(timed, sized.neighbours)))
+
+
+def _job_seconds(size: Size, items: float) -> Estimate:
+    mixture, work = size.mixture(), size.curve.fit.series.work
+    value, low, high = (items / work * exp(mixture.quantile(level)) for level in (0.5, 0.025, 0.975))
+    return Estimate(value, low, high)
+
+
+def _recommended_size(fit: SeriesFit, question: Question, sizes: Sizes | None) -> Answer:
+    """The size with the largest speedup times efficiency, between its neighbours."""
+    limits = scaling_limits(fit, sizes)
+    offered = offered_sizes(level_curves(fit), sizes)
+    best = next(size for size in offered if size.order == (limits.recommended, limits.threads))
+    given, *beside = (size_allocation(size, question.price) for size in (best, *neighbours(best, offered)))
+    return Answer(fit, question, Status.OK, given, limits.knee, tuple(beside))
+
+
 def rate(size: Size) -> Estimate:
-    """Work a second."""
+    """Work per second."""
     return estimate(size.curve.fit.series.work * np.exp(-size.log_time()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Sizing:
-    """A question, the curves that answer it, and the sizes on offer, the smallest first."""
-
     fit: SeriesFit
     question: Question
     curves: tuple[LevelCurve, ...]
@@ -157,137 +182,102 @@ class _Sizing:
 
     @property
     def seconds(self) -> float:
-        """The time a promise allows for the series' work."""
+        """The time that a promise allows for the work of the series."""
         return self.question.seconds(self.fit.series.work)
 
     def throughput(self) -> Answer:
-        """The smallest size that keeps a throughput by itself, and beside it the cheapest replicas that do together."""
+        """The smallest size that keeps a throughput alone, and the cheapest replicas that keep it together."""
         replicas = cheapest_replicas(self.offered, self.seconds, self.question.price, self.question.assurance)
         if replicas is not None and self.sizes is not None:
-            each = max(1, self.sizes.counts[-1] // replicas.cores)
-            replicas = replace(replicas, machines=ceil(replicas.replicas / each))
+            per_machine = max(1, self.sizes.counts[-1] // replicas.cores)
+            replicas = replace(replicas, machines=ceil(replicas.replicas / per_machine))
         return replace(self.promise(), replicas=replicas)
 
     def promise(self) -> Answer:
-        """The smallest size that keeps a throughput or a latency as surely as was asked for."""
-        chances = [size.chance_within(self.seconds) for size in self.offered]
+        """The smallest size that keeps a throughput or a latency with the requested assurance."""
+        chances = {size: size.chance_within(self.seconds) for size in self.offered}
         enough = self._sure_enough(chances)
         if enough:
-            needed = self._needed_cores(self.offered[enough[0]].curve)
-            return self._answer_with_size(enough[0], needed, chances)
-        best = self._likeliest(chances)
-        nearest = tuple(self._allocation(index, chances) for index in best)
-        curve = self.offered[best[0]].curve if best else self.curves[0]
-        never = min(self._never(curve) for curve in self.curves)
-        return self._answer_without_size(self._needed_cores(curve), never, nearest)
+            return self._answer_with_size(enough[0], self._needed_cores(enough[0].curve), chances)
+        # The best chance, the fastest of equals; None if nothing is available.
+        best = max(reversed(chances), key=lambda size: (chances[size], rate(size).value), default=None)
+        nearest = (self._allocation(best, chances),) if best else ()
+        never = min(float(np.mean(curve.fastest > log(self.seconds))) for curve in self.curves)
+        return self._answer_without_size(self._needed_cores(best.curve if best else self.curves[0]), never, nearest)
 
     def efficiency(self) -> Answer:
-        """The largest size that keeps an efficiency, with the fewest threads that do."""
-        chances = self._efficiency_chances()
+        """The largest size that keeps an efficiency, with the fewest threads."""
+        target = self.question.target - ROUNDING
+        chances = {size: float(np.mean(sustained(size) >= target)) for size in self.offered}
         enough = self._sure_enough(chances)
         if not enough:
             return self._answer_without_size(self._efficiency_limit(self.curves[0]), 0.0, ())
-        most = max(self.offered[index].cores for index in enough)
-        best = next(index for index in enough if self.offered[index].cores == most)
-        given = self._answer_with_size(best, self._efficiency_limit(self.offered[best].curve), chances)
-        last = most == self.offered[-1].cores
-        return replace(given, reasons=(*given.reasons, end_reason(self.fit, self.sizes, most))) if last else given
+        best = max(enough, key=lambda size: size.cores)
+        given = self._answer_with_size(best, self._efficiency_limit(best.curve), chances)
+        last = best.cores == self.offered[-1].cores
+        return replace(given, reasons=(end_reason(self.fit, self.sizes, best.cores),)) if last else given
 
     def budget(self) -> Answer:
-        """The most throughput an hourly cost can buy."""
+        """The highest throughput that an hourly budget buys."""
         price, target = self.question.price, self.question.target
-        affordable = [index for index, size in enumerate(self.offered) if price.hourly(size.cores) <= target]
+        affordable = [size for size in self.offered if price.hourly(size.cores) <= target]
         if not affordable:
             reason = OverBudget(price.hourly(1), target)
-            return Answer(self.fit, self.question, Status.NOT_REACHABLE, None, None, (), (reason,))
-        rates = [rate(self.offered[index]).value for index in affordable]
-        best = affordable[int(np.argmax(rates))]
-        return self._answer_with_size(best, None, None)
+            return Answer(self.fit, self.question, Status.NOT_REACHABLE, reasons=(reason,))
+        return self._answer_with_size(max(affordable, key=lambda size: rate(size).value))
 
     def cheapest(self) -> Answer:
-        """The size with the lowest price per unit of work, and the range of sizes that are as good."""
+        """The size with the lowest price per unit of work, and the range of equally good sizes."""
         price = self.question.price
-        costs = [price.per_million(size.cores, rate(size).value) for size in self.offered]
-        best = int(np.argmin(costs))
-        as_good = [
-            size.cores for size, cost in zip(self.offered, costs, strict=True) if cost <= costs[best] * (1 + AS_CHEAP)
-        ]
-        given = self._answer_with_size(best, self._cheapest_cores(self.offered[best].curve), None)
-        similar = (SimilarCost(as_good[0], as_good[-1], AS_CHEAP),) if as_good[0] < as_good[-1] else ()
-        return replace(given, reasons=similar)
+        costs = {size: price.per_million(size.cores, rate(size).value) for size in self.offered}
+        best = min(costs, key=costs.__getitem__)
+        good = [size.cores for size, cost in costs.items() if cost <= costs[best] * (1 + AS_CHEAP)]
+        needed = _where_least(best.curve, np.log(price.hourly(best.curve.grid)) + best.curve.log_time(best.curve.grid))
+        similar = (SimilarCost(good[0], good[-1], AS_CHEAP),) if good[0] < good[-1] else ()
+        return replace(self._answer_with_size(best, needed), reasons=similar)
 
-    def _sure_enough(self, chances: Sequence[float] | Floats) -> list[int]:
-        """The indices of the sizes that are as sure as was asked for."""
-        return [int(index) for index in np.flatnonzero(np.asarray(chances) >= self.question.assurance - ROUNDING)]
-
-    def _likeliest(self, chances: Sequence[float]) -> list[int]:
-        """The index of the size with the best chance, of equal ones the fastest; none where nothing is on offer."""
-        return sorted(range(len(chances)), key=lambda index: (chances[index], rate(self.offered[index]).value))[-1:]
+    def _sure_enough(self, chances: Mapping[Size, float]) -> list[Size]:
+        return [size for size, chance in chances.items() if chance >= self.question.assurance - ROUNDING]
 
     def _needed_cores(self, curve: LevelCurve) -> Estimate:
-        """The whole cores that the curve alone asks for; infinite where it does not get there."""
+        """The whole cores at which the curve alone is fast enough; infinite if it never is."""
         enough = curve.log_time(curve.grid) <= log(self.seconds) + ROUNDING
         return estimate(np.where(enough.any(axis=1), curve.grid[enough.argmax(axis=1)], inf))
 
-    def _never(self, curve: LevelCurve) -> float:
-        """The share of the draws that no number of cores is enough for."""
-        fastest = curve.draws.log_seconds - np.log(curve.draws.speedup_limit())
-        return float(np.mean(fastest > log(self.seconds)))
-
-    def _efficiency_chances(self) -> Floats:
-        chances = [float(np.mean(sustained(size) >= self.question.target - ROUNDING)) for size in self.offered]
-        return np.array(chances)
-
     def _efficiency_limit(self, curve: LevelCurve) -> Estimate:
-        """The most cores that keep the efficiency, by the curve alone; infinite where all it may be asked about do."""
+        """The most cores that keep the efficiency, by the curve alone; infinite if its whole range does."""
         kept = (curve.sustained_efficiency >= self.question.target - ROUNDING).sum(axis=1)
         most = np.append(0.0, curve.grid)[kept]
         return estimate(np.where(kept == len(curve.grid), inf, most))
 
-    def _cheapest_cores(self, curve: LevelCurve) -> Estimate:
-        """The whole number of cores that each draw has its lowest cost on."""
-        costs = np.log(self.question.price.hourly(curve.grid)) + curve.log_time(curve.grid)
-        return _where_least(curve, costs)
-
-    def _allocation(self, index: int, chances: Sequence[float] | Floats | None) -> Allocation:
-        chance = None if chances is None else float(chances[index])
-        return size_allocation(self.offered[index], self.question.price, chance)
+    def _allocation(self, size: Size, chances: Mapping[Size, float]) -> Allocation:
+        return size_allocation(size, self.question.price, chances.get(size))
 
     def _answer_with_size(
-        self, index: int, needed: Estimate | None, chances: Sequence[float] | Floats | None
+        self, size: Size, needed: Estimate | None = None, chances: Mapping[Size, float] | None = None
     ) -> Answer:
-        beside = [self.offered.index(one) for one in neighbours(self.offered[index], self.offered)]
-        return Answer(
-            self.fit,
-            self.question,
-            Status.OK,
-            self._allocation(index, chances),
-            needed,
-            tuple(self._allocation(other, chances) for other in beside),
-            (),
-        )
+        sizes = (size, *neighbours(size, self.offered))
+        allocation, *beside = (self._allocation(one, chances or {}) for one in sizes)
+        return Answer(self.fit, self.question, Status.OK, allocation, needed, tuple(beside))
 
-    def _answer_without_size(self, needed: Estimate | None, never: float, nearest: tuple[Allocation, ...]) -> Answer:
-        """Why there is no size: no number of cores is enough, or none that is on offer or may be spoken of."""
-        assurance = self.question.assurance
-        reason: SizingReason
-        if never > 1.0 - assurance + ROUNDING:
-            reason = NeverReached(assurance, never)
-            return Answer(self.fit, self.question, Status.NOT_REACHABLE, None, needed, nearest, (reason,))
-        limit = too_few(self.fit, self.sizes, assurance, needed.value if needed else inf)
-        status = Status.NOT_REACHABLE if isinstance(limit, MachineTooSmall) else Status.REFUSED
-        return Answer(self.fit, self.question, status, None, needed, nearest, (limit,))
+    def _answer_without_size(self, needed: Estimate, never: float, nearest: tuple[Allocation, ...]) -> Answer:
+        assurance, status = self.question.assurance, Status.NOT_REACHABLE
+        reason: SizingReason = NeverReached(assurance, never)
+        if never <= 1.0 - assurance + ROUNDING:
+            reason = too_few(self.fit, self.sizes, assurance, needed.value)
+            status = status if isinstance(reason, MachineTooSmall) else Status.REFUSED
+        return Answer(self.fit, self.question, status, None, needed, nearest, (reason,))
 
 
 def too_few(fit: SeriesFit, sizes: Sizes | None, assurance: float, needed: float = inf) -> TooFew:
-    """Which limit ends the sizes on offer: the machine, or how far the curve may be carried."""
+    """The limit of the available sizes: the machine, or the range of the curve."""
     if sizes and sizes.counts[-1] <= extrapolation_limit(fit):
         return MachineTooSmall(assurance, needed, sizes.counts[-1], sizes.machine)
     return BeyondExtrapolation(assurance, needed, fit.most_cores)
 
 
 def end_reason(fit: SeriesFit, sizes: Sizes | None, most: int) -> WholeMachineKeeps | ExtrapolationEnds:
-    """What ends the sizes that keep an efficiency."""
+    """The limit of the sizes that keep an efficiency."""
     if sizes and most == sizes.counts[-1]:
         return WholeMachineKeeps(most)
     return ExtrapolationEnds(most, fit.most_cores)
@@ -300,13 +290,11 @@ def sustained(size: Size) -> Floats:
 
 
 def cheapest_replicas(offered: Sequence[Size], seconds: float, price: Price, assurance: float) -> Replicas | None:
-    """The cheapest replicas that together do a work in so many seconds; of equal ones the fewest.
-
-    None where no size is as sure as asked for.
-    """
+    """The cheapest replicas that keep a time together, the fewest of equals; None if no size suffices."""
     best: Replicas | None = None
     for size in offered:
-        too_few = _too_few_replicas(size, seconds)
+        # One replica fewer than the median draw needs.
+        too_few = max(1, floor(exp(float(np.median(size.log_time()))) / seconds)) - 1
         if best is not None and (too_few + 1) * price.hourly(size.cores) > best.hourly_cost:
             continue
         plan = _fewest_replicas(size, seconds, price, assurance, too_few)
@@ -315,15 +303,10 @@ def cheapest_replicas(offered: Sequence[Size], seconds: float, price: Price, ass
     return best
 
 
-def _too_few_replicas(size: Size, seconds: float) -> int:
-    """One replica less than the middle of the laws asks for."""
-    return max(1, floor(exp(float(np.median(size.log_time()))) / seconds)) - 1
-
-
 def _fewest_replicas(size: Size, seconds: float, price: Price, assurance: float, most: int) -> Replicas | None:
     """The fewest replicas of a size that are sure enough; `most` is a number that is too few.
 
-    As long as they are on one machine, more of them may do less.
+    More replicas on one machine may do less, so up to its room every number is tried.
     """
     step = 1
     while most + step <= MOST_REPLICAS and _chance(size, seconds, most + step) < assurance:
@@ -342,5 +325,5 @@ def _fewest_replicas(size: Size, seconds: float, price: Price, assurance: float,
 
 
 def _chance(size: Size, seconds: float, replicas: int) -> float:
-    """How likely the replicas together are fast enough: each has so many times as long for the work, beside others."""
+    """The probability that the replicas together, each slowed by the others, are fast enough."""
     return size.chance_within(seconds * replicas / size.crowding(replicas), launches=replicas)

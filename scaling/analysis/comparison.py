@@ -1,17 +1,13 @@
-"""Which points of two results differ, by how much, with what certainty. Pure.
+"""Points that differ between two results, by how much and with what certainty. Pure.
 
 Launches are compared, never pooled steps: steps of one process resemble each other, and counting them as independent
-calls identical programs different up to a quarter of the time. Points that are disturbed or not valid on either side
-are not compared: their times are bounds. Nor are those whose launches were adjusted for what others took: a correction
-that is a little too small would be called a change. What others took of launches that count widens the interval of a
-ratio, and a ratio whose interval then includes one is no difference.
+makes identical programs differ up to a quarter of the time. Points that are disturbed or not valid on either side are
+not compared, nor are points with adjusted launches: a correction that is a little too small would look like a change.
+CPU time that others took widens the interval of a ratio, and a ratio whose interval includes one is not a difference.
 
-Results that were made in turns with each other share cohorts: then the launches of a cohort are compared with each
-other, round by round, and whatever the machine did to both falls out. Many points make chance differences likely, so
-their probabilities are adjusted together: `scaling.analysis.permutation` has the test.
-
-A gate asks whether the second is slower by more than a margin. The same test answers it, with the second side's times
-divided by one plus the margin.
+Results made in turns with each other are compared within their cohorts, round by round, so disturbances of both cancel.
+Probabilities are adjusted for the number of points (`scaling.analysis.permutation`). A gate asks whether the second is
+slower by more than a margin: the same test, with the second side's times divided by one plus the margin.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +34,7 @@ from scaling.study.planning import Point
 
 
 class Change(StrEnum):
-    """What a comparison shows of a point; the value is the code that scripts match."""
+    """The result of comparing a point; scripts match the value."""
 
     SLOWER = "slower"
     FASTER = "faster"
@@ -49,7 +45,7 @@ class Change(StrEnum):
 
 
 class Gate(StrEnum):
-    """Whether a change passes: not where a point is shown to be slower by more than the margin."""
+    """Whether a change passes; it fails if a point is shown to be slower by more than the margin."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -66,12 +62,11 @@ class SideDoubt:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One point in both results: the ratio of step times, second over first, and how likely chance explains it.
+    """A point in both results: the ratio of step times, second over first, and the probability that chance explains it.
 
-    `pairs` is how many launches of either side were compared with each other, where both took turns. There is no
-    probability where launches are equal or a side is not comparable, and `launches_needed` where there are too few to
-    show anything. `beyond_margin` is the probability, all points considered, that chance explains a ratio above one
-    plus the margin of a gate; None where the ratio is not above it.
+    `pairs` is the number of launches of either side that took turns with each other. `launches_needed` is set if there
+    are too few to show anything. `beyond_margin` is the adjusted probability that chance explains a ratio above one
+    plus the margin of a gate; None unless the ratio is above it.
     """
 
     first: Summary
@@ -85,23 +80,23 @@ class Difference:
 
     @property
     def point(self) -> Point:
-        """The point as the first results have it."""
+        """The point in the first results."""
         return self.first.point
 
     @property
     def differs(self) -> bool:
-        """Whether chance is ruled out, all points considered, and so is what others took of the launches."""
+        """Whether neither chance, adjusted for all points, nor CPU time taken by others explains the difference."""
         may_be_one = self.ratio.low is not None and self.ratio.high is not None and self.ratio.low < 1 < self.ratio.high
         return self.adjusted is not None and self.adjusted < SIGNIFICANCE and not may_be_one
 
     @property
     def comparable(self) -> bool:
-        """Whether the launches of both sides can be held against each other; those in turns met the same load."""
+        """Whether the launches of both sides can be compared; launches in turns met the same load."""
         return self.pairs is not None or (_is_sound(self.first) and _is_sound(self.second))
 
     @property
     def tested(self) -> bool:
-        """Whether there is a test that could have shown a difference."""
+        """Whether a test could have shown a difference."""
         return self.adjusted is not None and self.launches_needed is None
 
     @property
@@ -119,7 +114,7 @@ class Difference:
 
     @property
     def doubts(self) -> tuple[SideDoubt, ...]:
-        """What speaks against either side."""
+        """The doubts about either side."""
         first = [SideDoubt("first", doubt) for doubt in self.first.doubts]
         second = [SideDoubt("second", doubt) for doubt in self.second.doubts]
         equal = [SideDoubt("both", Doubt(rules.EQUAL))] if self.verdict is Change.UNKNOWN else []
@@ -128,10 +123,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two results held against each other, point by point, and the points only one of them has.
-
-    `margin` is the ratio less one above which a gate fails; None where no gate was asked for.
-    """
+    """Two results compared point by point; with a `margin`, a relative slowdown, a gate may fail."""
 
     differences: tuple[Difference, ...]
     only_first: tuple[Point, ...]
@@ -141,27 +133,23 @@ class Comparison:
     @property
     def beyond_margin(self) -> tuple[Difference, ...]:
         """The points at which the second is shown to be slower by more than the margin."""
-        return tuple(one for one in self.differences if self._is_beyond(one))
+        if self.margin is None:
+            return ()
+        above = [one for one in self.differences if one.ratio.low is not None and one.ratio.low >= 1 + self.margin]
+        return tuple(one for one in above if one.beyond_margin is not None and one.beyond_margin < SIGNIFICANCE)
 
     @property
     def gate(self) -> Gate | None:
-        """The answer of a gate: none where no point could have shown anything."""
+        """The answer of a gate; `no-answer` if no point was tested."""
         if self.margin is None:
             return None
         if self.beyond_margin:
             return Gate.FAILED
         return Gate.PASSED if any(one.tested for one in self.differences) else Gate.NO_ANSWER
 
-    def _is_beyond(self, one: Difference) -> bool:
-        above = self.margin is not None and one.ratio.low is not None and one.ratio.low >= 1 + self.margin
-        return above and one.beyond_margin is not None and one.beyond_margin < SIGNIFICANCE
-
 
 def compare(first: Sequence[Summary], second: Sequence[Summary], margin: float | None = None) -> Comparison:
-    """Every point measured in both, matched by all its settings or, where both took turns, by cohort and cores.
-
-    With a margin, such as 0.05, also which points are slower by more than that.
-    """
+    """Every point measured in both, matched by settings or, if both took turns, by cohort and cores."""
     one, other = _by_point(first), _by_point(second)
     partners = _partners_by_cohort(one, other)
     matches = partners or {point: point for point in one if point in other}
@@ -175,7 +163,7 @@ def compare(first: Sequence[Summary], second: Sequence[Summary], margin: float |
 
 
 def paired_estimates(first: Sequence[Summary], second: Sequence[Summary]) -> list[tuple[int, Estimate]]:
-    """How many launches of every point took turns with the other side's, and the location of their ratios."""
+    """For every point, the launches that took turns with the other side's, and the location of their ratios."""
     one, other = _by_point(first), _by_point(second)
     pairs = [
         [exp(ratio) for ratio in _paired_logs(one[point], other[partner]).values()]
@@ -189,19 +177,17 @@ def _by_point(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:
 
 
 def _partners_by_cohort(first: Mapping[Point, Summary], second: Mapping[Point, Summary]) -> dict[Point, Point]:
-    """Points that took turns with each other: those of a cohort on as many cores."""
     seconds = {(cohort, point.cores): point for point, summary in second.items() for cohort in _by_cohort(summary)}
     keys = ((point, (cohort, point.cores)) for point, summary in first.items() for cohort in _by_cohort(summary))
     return {point: seconds[key] for point, key in keys if key in seconds}
 
 
 def _by_cohort(summary: Summary) -> dict[str, Launch]:
-    """Launches that took turns with others, disturbed or not: what disturbed a cohort, all of it has met."""
+    """Launches that took turns, disturbed or not: a disturbance of a cohort meets all of it."""
     return {launch.cohort: launch for launch in (*summary.used, *summary.disturbed) if launch.cohort is not None}
 
 
 def _differences(matched: Sequence[tuple[Summary, Summary]], margin: float | None) -> Iterator[Difference]:
-    """Differences of launches that were made independently, from their logarithms."""
     testable = [pair for pair in matched if _is_testable(pair)]
     before, after = ([_logs(pair[side]) for pair in testable] for side in (0, 1))
     tests = iter(permutation_tests(before, after))
@@ -211,7 +197,6 @@ def _differences(matched: Sequence[tuple[Summary, Summary]], margin: float | Non
 
 
 def _paired_differences(matched: Sequence[tuple[Summary, Summary]], margin: float | None) -> Iterator[Difference]:
-    """Differences of launches that took turns with each other."""
     differences = [_paired_logs(*pair) for pair in matched]
     tests, gates = paired_tests(differences), _beyond(margin, differences, paired_tests)
     for pair, logs, test in zip(matched, differences, tests, strict=True):
@@ -221,7 +206,7 @@ def _paired_differences(matched: Sequence[tuple[Summary, Summary]], margin: floa
 def _beyond(
     margin: float | None, logs: Sequence[Logs], test: Callable[[Sequence[Logs]], list[PermutationTest]]
 ) -> Iterator[PermutationTest | None]:
-    """The tests of what is left of differences beyond a margin; none without one."""
+    """The tests of differences less the margin; None for each point without a margin."""
     if margin is None:
         return repeat(None)
     shift = log1p(margin)
@@ -246,21 +231,20 @@ def _difference(
 
 
 def _untested(pair: tuple[Summary, Summary]) -> Difference:
-    """The ratio alone, where a side has no launch that counts, is not sound, or chance has nothing to show."""
+    """The ratio alone, if a side has no launch that counts or is not sound, or all launches are equal."""
     first, second = (summary.step.value if summary.step else nan for summary in pair)
     few = all(map(_is_sound, pair)) and not all(_logs(summary) for summary in pair)
     return Difference(*pair, Estimate(second / first), launches_needed=fewest_launches(paired=False) if few else None)
 
 
 def _is_testable(pair: tuple[Summary, Summary]) -> bool:
-    """Whether both sides have launches, and those of one are not equal to the last digit: chance shows in something."""
     logs = [[*_logs(summary).values()] for summary in pair]
     differ = not all(len(set(values)) == 1 < len(values) for values in logs)
     return all(logs) and differ and all(map(_is_sound, pair))
 
 
 def _is_sound(summary: Summary) -> bool:
-    """Whether its launches show the program: neither disturbed or adjusted nor of another point, if perhaps equal."""
+    """Whether its launches show the undisturbed program, even if they are equal."""
     broken = {doubt.rule for doubt in summary.doubts}
     return (summary.valid or rules.EQUAL in broken) and rules.ADJUSTED not in broken
 
@@ -270,13 +254,13 @@ def _logs(summary: Summary) -> dict[int, float]:
 
 
 def _paired_logs(first: Summary, second: Summary) -> dict[int, float]:
-    """The logarithm of second over first of every cohort that both have, under the number of the first's launch."""
+    """The log ratio, second over first, of every shared cohort, by the number of the first's launch."""
     one, other = _by_cohort(first), _by_cohort(second)
     return {one[cohort].number: log_ratio(one[cohort], other[cohort]) for cohort in one if cohort in other}
 
 
 def log_ratio(first: Launch, second: Launch) -> float:
-    """The median over the rounds that were quiet for both, or over all; without rounds that of the launches."""
+    """The median log ratio over rounds that were quiet for both, else over all rounds, else of the launches."""
     rounds = {turn.round: turn for turn in first.turns}
     both = [(rounds[turn.round], turn) for turn in second.turns if turn.round in rounds]
     quiet = [pair for pair in both if all(turn.quiet for turn in pair)] or both

@@ -1,10 +1,10 @@
-"""What a step has its GPU do, from the events of a profiler (CUPTI): kernels, copies, and calls of the driver. Pure.
+"""The kernels, copies and driver calls of a step on its GPU, from the events of a profiler (CUPTI). Pure.
 
-Events are those of a Chrome trace, as torch and JAX both write it. torch says what each event is. In JAX's trace the
-streams of the device are threads of a process of its own, and calls are events of the host that name what they
-correlate with on the device: a launch by its kernel, a copy by its kind, others by themselves. Kernels and copies that
-overlap count once: it is the time in which the device is busy that is asked for, as in the first table of the Minsky
-study. So do calls within calls, thread by thread.
+Events come from a Chrome trace, as torch and JAX both write it. In torch's trace each event has a category. In JAX's
+trace the streams of the device are threads of a process of its own, and calls are host events that name their
+correlated device event: launches by their kernel, copies by their kind, other calls by their own name. Overlapping
+kernels and copies count once, since the device's busy time is of interest, as in the first table of the Minsky study.
+Nested calls of a thread count once too.
 """
 
 import re
@@ -13,12 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Calls of the driver or its runtime that are named.
+# The longest calls of the driver that a profile names.
 MOST_CALLS = 6
-
-KERNELS = frozenset(("kernel",))
-COPIES = frozenset(("gpu_memcpy", "gpu_memset"))
-CALLS = frozenset(("cuda_runtime", "cuda_driver"))
+# The event types of torch's categories.
+CATEGORIES = {"kernel": "kernel"}
+CATEGORIES |= dict.fromkeys(("gpu_memcpy", "gpu_memset"), "copy") | dict.fromkeys(
+    ("cuda_runtime", "cuda_driver"), "call"
+)
 DEVICE_PROCESS, STREAM = "/device:GPU", "Stream"
 CALL_NAME = re.compile(r"(cu(?:da)?[A-Z]\w*)(?: \(CudaGraph:\d+\))?")
 CORRELATION, LAUNCH = "correlation_id", "cuLaunchKernel"
@@ -30,7 +31,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class DriverCall:
-    """A call of the driver by its name: how often in a step, and for how long in all."""
+    """A driver call: its name, number and total seconds per step."""
 
     name: str
     calls: float
@@ -39,11 +40,10 @@ class DriverCall:
 
 @dataclass(frozen=True, slots=True)
 class DeviceProfile:
-    """A step as its device saw it, means over some profiled steps.
+    """A step on its device, as means over the profiled steps.
 
-    `step_seconds` is by the host's clock, and longer than that of a step that is not profiled. The device is busy with
-    kernels and copies; `api_seconds` is what the host spends in calls of the driver, of which it waits for
-    `waiting_seconds`. `calls` are the longest of them.
+    `step_seconds` is by the host's clock, and longer than for a step without a profiler. `api_seconds` is the host's
+    time in driver calls, including `waiting_seconds`. `calls` are the longest of them.
     """
 
     steps: int
@@ -58,17 +58,17 @@ class DeviceProfile:
 
     @property
     def copy_share(self) -> float:
-        """The share of the device's busy time that is copies."""
+        """The share of copies in the device's busy time."""
         busy = self.kernel_seconds + self.copy_seconds
         return self.copy_seconds / busy if busy else 0.0
 
     def idle_share(self, step_seconds: float) -> float:
-        """The share of a step in which the device has nothing to do; one that is not profiled takes less time."""
+        """The share of a step, which is shorter without a profiler, in which the device is idle."""
         return max(0.0, 1.0 - (self.kernel_seconds + self.copy_seconds) / step_seconds)
 
 
 def device_profile(events: Iterable[Mapping[str, Any]], steps: int, seconds: float) -> DeviceProfile | None:
-    """The profile of so many steps that took so many seconds; None where the trace shows no kernel."""
+    """The profile of some steps that took some seconds together; None if the trace shows no kernel."""
     events = [event for event in events if event]
     streams = _device_threads(events)
     devices = frozenset(process for process, _ in streams)
@@ -108,35 +108,18 @@ def device_profile(events: Iterable[Mapping[str, Any]], steps: int, seconds: flo
 
 
 def _device_threads(events: Sequence[Mapping[str, Any]]) -> frozenset[tuple[Any, Any]]:
-    """The streams of devices among the threads that a trace names."""
-    names = {(event["name"], event["pid"], event.get("tid")): event["args"] for event in events if _is_name(event)}
-    devices = {
-        process
-        for (what, process, _), args in names.items()
-        if what == "process_name" and args["name"].startswith(DEVICE_PROCESS)
-    }
-    return frozenset(
-        (process, thread)
-        for (what, process, thread), args in names.items()
-        if what == "thread_name" and process in devices and args["name"].startswith(STREAM)
-    )
-
-
-def _is_name(event: Mapping[str, Any]) -> bool:
-    return event.get("ph") == "M" and event.get("name") in ("process_name", "thread_name")
+    """The device streams among the threads that a trace names."""
+    meta = [event for event in events if event.get("ph") == "M"]
+    processes = [event for event in meta if event.get("name") == "process_name"]
+    devices = {event["pid"] for event in processes if event["args"]["name"].startswith(DEVICE_PROCESS)}
+    threads = [event for event in meta if event.get("name") == "thread_name" and event["pid"] in devices]
+    return frozenset((event["pid"], event.get("tid")) for event in threads if event["args"]["name"].startswith(STREAM))
 
 
 def _kind(event: Mapping[str, Any], streams: frozenset[tuple[Any, Any]], devices: frozenset[Any]) -> str | None:
     category = event.get("cat")
     if category is not None:
-        return next(
-            (
-                kind
-                for kind, those in (("kernel", KERNELS), ("copy", COPIES), ("call", CALLS))
-                if category.lower() in those
-            ),
-            None,
-        )
+        return CATEGORIES.get(category.lower())
     if (event["pid"], event["tid"]) in streams:
         return "copy" if COPY_NAME.search(event["name"]) else "kernel"
     correlates = event["pid"] not in devices and CORRELATION in event.get("args", ())
@@ -144,14 +127,13 @@ def _kind(event: Mapping[str, Any], streams: frozenset[tuple[Any, Any]], devices
 
 
 def _call_name(name: str) -> str:
-    """The call of an event: what it is called without the graph it launches; a kernel's name is that of its launch."""
+    """The call of an event, without the graph it launches; a kernel's event is named after its launch."""
     if call := CALL_NAME.fullmatch(name):
         return call[1]
     return name if COPY_NAME.search(name) else LAUNCH
 
 
 def _covered(intervals: Iterable[Interval]) -> float:
-    """How much time is covered by intervals, which may overlap."""
     covered, end = 0.0, float("-inf")
     for start, stop in sorted(intervals):
         covered += max(0.0, stop - max(start, end))

@@ -1,7 +1,7 @@
 """Student's t and the chi-squared distribution by their incomplete beta and gamma functions. Pure.
 
 The continued fraction is evaluated by Lentz's method, quantiles are found by Newton's (Press et al., Numerical Recipes,
-6.2 and 6.4). SciPy has the same in 149 MB, a third of what an installation took.
+6.2 and 6.4). SciPy would add 149 MB, a third of an installation.
 """
 
 from collections.abc import Callable
@@ -10,23 +10,21 @@ from itertools import count
 from math import exp, lgamma, log, log1p, pi, sqrt
 from statistics import NormalDist
 
-# A sum or a quantile is left where it changes by less than this, as a share of itself.
+# Relative change below which a sum or a quantile has converged.
 CONVERGED = 1e-15
 MOST_STEPS = 500
 
 
 def student_tail(t: float, freedom: float) -> float:
-    """The probability of more than a t that is not negative."""
+    """The probability of exceeding a non-negative t."""
     return _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2
 
 
 @cache
 def student_quantile(probability: float, freedom: float) -> float:
-    """The t that is not exceeded with a probability of at least one half.
-
-    It lies above the normal quantile, and the tail is convex there, so that no step goes too far.
-    """
+    """The quantile of t at a probability of at least one half."""
     half = freedom / 2
+    # Newton's steps never overshoot: t lies above the normal quantile, and the tail is convex there.
     log_scale = lgamma(half + 0.5) - lgamma(half) - log(freedom * pi) / 2
 
     def step(t: float) -> float:
@@ -38,12 +36,12 @@ def student_quantile(probability: float, freedom: float) -> float:
 
 @cache
 def chi_squared_quantile(probability: float, freedom: float) -> float:
-    """The value that is not exceeded with a probability, from Wilson and Hilferty's approximation."""
+    """The quantile at a probability, starting from Wilson and Hilferty's approximation."""
     half, spread = freedom / 2, 2 / (9 * freedom)
     start = half * max(1 - spread + NormalDist().inv_cdf(probability) * sqrt(spread), 0.1) ** 3
 
     def step(x: float) -> float:
-        # The density in the logarithm of x, in which a step never leads below zero.
+        # The density of log x, in which a step never leads below zero.
         log_density = half * log(x) - x - lgamma(half)
         change = (probability - _incomplete_gamma(half, x)) / exp(log_density)
         return x * (exp(max(-2.0, min(2.0, change))) - 1)
@@ -72,7 +70,7 @@ def _incomplete_gamma(a: float, x: float) -> float:
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """I_x(a, b), by its mirror image where the fraction converges slowly."""
+    """I_x(a, b), by its mirror image if the fraction converges slowly."""
     if x in (0.0, 1.0):
         return x
     if x > (a + 1) / (a + b + 2):

@@ -1,14 +1,13 @@
-"""Energy of runs from what meters said, and figures of merit of points. Pure.
+"""Energy of runs from the readings of meters, and figures of merit of points. Pure.
 
-    energy to solution   E = ∫ P dt, of one step; net of the power that the machine takes when idle: E − P₀ T
+    energy to solution   E = ∫ P dt, of one step; net of the machine's idle power: E − P₀ T
     energy-delay         E T and E T², which weigh time more and more (Horowitz, Indermaur & Gonzalez, 1994)
     per item             E / items
 
-An energy counter is exact between two of its readings; between them it is interpolated. Where there is none, sampled
-power is integrated by the trapezoidal rule. What a GPU calls its power at an instant may cover a quarter of the time
-alone (Yang, Adamek & Armour, "Part-time Power Measurements", arXiv:2312.02741), so that its integral scatters; its mean
-over the last second, where that is told, covers all of it. Figures of a point are means over launches with Student's
-interval, as its step time has.
+An energy counter is exact at its readings and interpolated between them. Without a counter, sampled power is integrated
+by the trapezoidal rule. A GPU's instantaneous power may cover only a quarter of the time (Yang, Adamek & Armour,
+"Part-time Power Measurements", arXiv:2312.02741), which makes its integral scatter; its mean over the last second, if
+reported, covers all of it. Figures of a point are means over launches with Student's interval, like its step time.
 """
 
 from bisect import bisect_left, bisect_right
@@ -24,19 +23,15 @@ from scaling.analysis.turns import QUIET, Turn
 from scaling.analysis.witness import SLACK_SECONDS
 from scaling.machine.power import Domain
 
-# A counter that has not moved for so long stands still: nothing that is switched on takes no energy.
+# A counter that has not moved for longer is stuck: anything switched on takes energy.
 LONGEST_STILL_SECONDS = 1.0
-
-# Power is told from two readings of a counter where they are so far apart: closer ones are as exact as its last digit.
+# Two readings of a counter give power only if they are this far apart: closer ones show rounding.
 LEAST_SECONDS_APART = 0.04
-
-# A counter is brought up to date at least so often; longer stretches are those in which nobody reads it.
+# The longest time between two updates of a counter that is being read.
 LONGEST_TICK_SECONDS = 0.15
-
-# A GPU's counter and its power are behind by a tick or two: of fewer counted seconds they tell what was before as well.
+# A GPU's counter and power lag by a tick or two, so shorter runs would include what came before.
 LEAST_GPU_SECONDS = 1.0
-
-# Meters of parts of the machine, which add up; that of the board covers them all.
+# Meters of parts of the machine, which add up; the meter of the board covers them all.
 PARTS: tuple[Domain, ...] = ("package", "dram", "gpu")
 
 Window = tuple[float, float]
@@ -44,9 +39,9 @@ Window = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class PowerSeries:
-    """What one meter said at moments of one clock: the energy it had counted, or the power; None where it failed.
+    """The readings of one meter: counted energy or power at moments of one clock; None for a failed reading.
 
-    `mean_watts` is power over the last `averaged_seconds` before each moment, of meters that tell it.
+    `mean_watts` is power over the last `averaged_seconds` before each moment, if the meter reports it.
     """
 
     times: Sequence[float]
@@ -59,9 +54,9 @@ class PowerSeries:
 
 @dataclass(frozen=True, slots=True)
 class MeterEnergy:
-    """What a meter says of a run: the energy of so many counted seconds and steps, or the `problem` with it.
+    """The energy that a meter read over the counted seconds and steps of a run, or the `problem` with it.
 
-    `sampled_joules` is the integral of sampled power where the meter also counts energy.
+    `sampled_joules` is the integral of sampled power, if the meter also counts energy.
     """
 
     meter: str
@@ -77,10 +72,10 @@ class MeterEnergy:
 
 @dataclass(frozen=True, slots=True)
 class LaunchEnergy:
-    """The energy of one step of a launch, the time of that step, the power meanwhile, and what it is the power of.
+    """The energy, time and power of one step of a launch, and the domains that were metered.
 
-    The peak of several meters is the sum of theirs. `sampled_ratio` is the integral of sampled power over the energy
-    counted meanwhile, of those meters that know both.
+    The peak of several meters is the sum of their peaks. `sampled_ratio` is the integral of sampled power over the
+    counted energy, for meters that report both.
     """
 
     joules: float
@@ -94,7 +89,7 @@ class LaunchEnergy:
 
 @dataclass(frozen=True, slots=True)
 class EnergyFigures:
-    """Figures of merit of a point, of one step but for those per item; with intervals over launches."""
+    """Figures of merit of a point per step or per item, with intervals over launches."""
 
     joules: Estimate
     net_joules: Estimate | None
@@ -108,7 +103,7 @@ class EnergyFigures:
 
 
 def unwrap(joules: Sequence[float], range_joules: float | None) -> list[float] | None:
-    """A counter as if it had never begun anew; None where it went back and it is not known from where."""
+    """A counter without its wraparounds; None if it went back and its range is unknown."""
     total, known = 0.0, [0.0]
     for before, after in pairwise(joules):
         if after < before and not range_joules:
@@ -119,19 +114,19 @@ def unwrap(joules: Sequence[float], range_joules: float | None) -> list[float] |
 
 
 def counted_joules(series: PowerSeries, windows: Iterable[Window]) -> float | None:
-    """The energy that a counter saw in windows; None where it has too few readings, or went back."""
+    """The energy that a counter saw in windows; None if it has too few readings or went back."""
     times, known = _readings(series.times, series.joules)
     values = unwrap(known, series.range_joules) if len(known) > 1 else None
     if values is None:
         return None
-    # A counter that is brought up to date now and then had its value only when it changed.
+    # A counter that is updated now and then is exact only when it changes.
     fresh = [0, *(at for at in range(1, len(values)) if values[at] != values[at - 1])]
     times, values = [times[at] for at in fresh], [values[at] for at in fresh]
     return fsum(_at_end(times, values, window) - _at_start(times, values, window) for window in windows)
 
 
 def _at_start(times: Sequence[float], values: Sequence[float], window: Window) -> float:
-    """The value of a counter when a window began, which is that at its end with time turned round."""
+    """The value of a counter when a window began: its value at the end in reversed time."""
     start, end = window
     return -_at_end([-time for time in reversed(times)], [-value for value in reversed(values)], (-end, -start))
 
@@ -139,8 +134,8 @@ def _at_start(times: Sequence[float], values: Sequence[float], window: Window) -
 def _at_end(times: Sequence[float], values: Sequence[float], window: Window) -> float:
     """The value of a counter when a window ended.
 
-    Between two readings it is interpolated. Where nobody read it for a while after the window, or never again, it goes
-    on from its last reading as it did within the window: what comes after has another power.
+    It is interpolated between two readings. If nobody read the counter for a while after the window, it is extrapolated
+    at the rate within the window, since later power differs.
     """
     start, end = window
     first, after = bisect_left(times, start), bisect_right(times, end)
@@ -152,7 +147,7 @@ def _at_end(times: Sequence[float], values: Sequence[float], window: Window) -> 
 
 
 def integrated_joules(series: PowerSeries, windows: Sequence[Window]) -> float | None:
-    """The integral of sampled power over windows; None where fewer than two samples are known."""
+    """The integral of sampled power over windows; None with fewer than two samples."""
     averaged = _averaged_joules(series, windows)
     times, watts = _readings(series.times, series.watts)
     if averaged is not None or len(times) < 2:
@@ -161,10 +156,9 @@ def integrated_joules(series: PowerSeries, windows: Sequence[Window]) -> float |
 
 
 def _averaged_joules(series: PowerSeries, windows: Iterable[Window]) -> float | None:
-    """The same from power that was averaged; None where there is none, where it is that of instants again, or a window
-    is too short for it.
+    """The same from averaged power; None without it, if it equals instantaneous power, or if a window is too short.
 
-    Means read as far apart as each of them reaches back, from the end of a window on, cover it without a gap.
+    Means read one averaging time apart, backwards from the end of a window, cover it without a gap.
     """
     times, watts = _readings(series.times, series.mean_watts) if series.mean_watts else ([], [])
     if not times or list(series.mean_watts) == list(series.watts):
@@ -180,7 +174,6 @@ def _averaged_joules(series: PowerSeries, windows: Iterable[Window]) -> float | 
 
 
 def _readings(times: Sequence[float], values: Sequence[float | None]) -> tuple[list[float], list[float]]:
-    """What was read, and when; without what could not be."""
     known = [(time, value) for time, value in zip(times, values, strict=True) if value is not None]
     return [time for time, _ in known], [value for _, value in known]
 
@@ -196,7 +189,7 @@ def _integral(times: Sequence[float], watts: Sequence[float], start: float, end:
 
 
 def _interpolate(times: Sequence[float], values: Sequence[float], at: float) -> float:
-    """A value between readings; before the first and after the last it is theirs."""
+    """A value between readings; constant before the first and after the last."""
     after = bisect_right(times, at)
     if after == 0 or after == len(times):
         return values[0] if after == 0 else values[-1]
@@ -205,7 +198,7 @@ def _interpolate(times: Sequence[float], values: Sequence[float], at: float) -> 
 
 
 def power_trace(series: PowerSeries) -> list[tuple[float, float]]:
-    """Moments and the power then: as it was sampled or, from a counter, that between two readings, in their middle."""
+    """Moments and power: as sampled, or from a counter at the middle between two readings."""
     sampled = list(zip(*_readings(series.times, series.watts), strict=True))
     if sampled:
         return sampled
@@ -235,7 +228,7 @@ def meter_energy(
     idle_watts: float | None = None,
     problem: str | None = None,
 ) -> MeterEnergy:
-    """What a meter says of a run whose counted steps fell into windows; no energy where there is a problem with it."""
+    """The energy of a run whose counted steps fell into windows, or the problem of the meter."""
     seconds = fsum(end - start for start, end in windows)
     counted, integrated = counted_joules(series, windows), integrated_joules(series, windows)
     joules = integrated if counted is None else counted
@@ -245,38 +238,26 @@ def meter_energy(
         problem = f"{meter} could not be read often enough"
     elif problem is None and joules is not None and joules <= 0:
         problem = f"the counter of {meter} stood still for {seconds:.1f} s"
+    if problem:
+        return MeterEnergy(meter, domain, None, seconds, steps, idle_watts=idle_watts, problem=problem)
     peak = max((watts for _, watts in within(power_trace(series), windows)), default=None)
-    return MeterEnergy(
-        meter=meter,
-        domain=domain,
-        joules=None if problem else joules,
-        seconds=seconds,
-        steps=steps,
-        peak_watts=None if problem else peak,
-        idle_watts=idle_watts,
-        sampled_joules=None if problem or counted is None else integrated,
-        problem=problem,
-    )
-
-
-def others_share(turn: Turn, cpus: int) -> float:
-    """CPU-seconds per second that others used anywhere on the machine during a turn, less what ticks cannot tell."""
-    known = (turn.foreign_seconds, turn.sibling_seconds, turn.elsewhere_seconds)
-    used = fsum(seconds for seconds in known if seconds is not None)
-    return max(0.0, used - SLACK_SECONDS * sqrt(cpus)) / turn.seconds if turn.seconds > 0 else 0.0
+    sampled = None if counted is None else integrated
+    return MeterEnergy(meter, domain, joules, seconds, steps, peak, idle_watts, sampled)
 
 
 def had_packages_alone(turn: Turn, cpus: int) -> bool:
-    """Whether nobody else is known to have used a CPU of the machine during a turn, so that its energy is the run's."""
-    return others_share(turn, cpus) <= QUIET
+    """Whether no other load is known on the machine during a turn, so that its energy is the run's."""
+    known = (turn.foreign_seconds, turn.sibling_seconds, turn.elsewhere_seconds)
+    used = fsum(seconds for seconds in known if seconds is not None)
+    return turn.seconds <= 0 or max(0.0, used - SLACK_SECONDS * sqrt(cpus)) / turn.seconds <= QUIET
 
 
 def launch_energy(
     meters: Sequence[MeterEnergy], items_per_step: int | None = None, items_per_second: float | None = None
 ) -> LaunchEnergy | None:
-    """The energy of one step of a run from what its meters say; None where one of them does not know.
+    """The energy of one step of a run from its meters; None if any of them has no energy.
 
-    That of the board counts where there is no other. Of several replicas it is the energy of as many items.
+    The meter of the board counts only without others. The energy of replicas is per items of one step.
     """
     counted = [one for one in meters if one.domain in PARTS] or list(meters)[:1]
     known = [one.joules for one in counted if one.joules is not None]
@@ -309,22 +290,15 @@ def energy_figures(launches: Sequence[LaunchEnergy], items: int | None) -> Energ
     if not launches:
         return None
     joules = estimates.location([one.joules for one in launches])
-    nets = [one.net_joules for one in launches if one.net_joules is not None]
-    peaks = [one.peak_watts for one in launches if one.peak_watts is not None]
-    ratios = [one.sampled_ratio for one in launches if one.sampled_ratio is not None]
+    nets, peaks = [one.net_joules for one in launches], [one.peak_watts for one in launches]
     return EnergyFigures(
         joules=joules,
-        net_joules=_mean(nets) if len(nets) == len(launches) else None,
+        net_joules=None if None in nets else estimates.over_launches(nets),
         joules_per_item=joules.map(lambda value: value / (items or 1)),
         energy_delay=estimates.location([one.joules * one.seconds for one in launches]),
         energy_delay_squared=estimates.location([one.joules * one.seconds**2 for one in launches]),
         watts=estimates.location([one.watts for one in launches]),
-        peak_watts=_mean(peaks) if len(peaks) == len(launches) else None,
-        sampled_ratio=_mean(ratios) if ratios else None,
+        peak_watts=None if None in peaks else estimates.over_launches(peaks),
+        sampled_ratio=estimates.over_launches(one.sampled_ratio for one in launches),
         domains=launches[0].domains,
     )
-
-
-def _mean(values: Sequence[float]) -> Estimate:
-    """The mean with its interval; one that is not above zero has none."""
-    return estimates.location(values) if min(values) > 0 else Estimate(fmean(values))

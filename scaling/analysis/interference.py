@@ -1,9 +1,9 @@
-"""What replicas on one machine do to each other, and which division of its cores is best. Pure.
+"""Interference of replicas on one machine, and the best division of its cores. Pure.
 
-A *division* is r replicas of n cores each. Its interference is the throughput of a replica in the pack over that of a
-lone replica on as many cores, the median ratio within the rounds that both took turns in and were quiet for both, by
-its location over launches. A lone replica's throughput times r is what is promised where nobody has measured a pack.
-Points that others disturbed, or that are not valid, say nothing of either, nor which division is best.
+A *division* is r replicas of n cores each. Its interference is the throughput of a replica in the pack over the
+throughput of a lone replica on equally many cores: the median ratio within the rounds that both took turns in and that
+were quiet for both, located over launches. Without a measured pack, r times the throughput of a lone replica would be
+promised. Points that are disturbed or not valid give neither an interference nor a best division.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,16 +18,16 @@ from scaling.analysis.summary import Launch, Summary
 from scaling.machine.placement import Sharing
 from scaling.study.planning import Point
 
-# What is judged where a latency limit says nothing else: half of the steps are faster.
+# The default quantile of a latency limit.
 USUAL_QUANTILE = 0.5
 
 
 @dataclass(frozen=True)
 class Division:
-    """Some cores divided among replicas: what they do together, and what a lone replica would have promised.
+    """Cores divided among replicas: their throughput together, and the promise of a lone replica.
 
-    `interference` is how much of a lone replica's throughput each has in the pack; None of a single replica, and where
-    the pack or the lone one is not valid.
+    `interference` is the share of a lone replica's throughput that each replica keeps in the pack; None for a single
+    replica, and unless both the pack and the lone one are valid.
     """
 
     summary: Summary
@@ -46,31 +46,31 @@ class Division:
 
     @cached_property
     def throughput(self) -> Estimate | None:
-        """Items per second of all replicas together, without an interval where they were disturbed: it is more."""
+        """Items per second of all replicas together; a lower bound without an interval if they were disturbed."""
         return self.summary.rate
 
     @property
     def is_answer(self) -> bool:
-        """Whether its throughput is one to rely on."""
+        """Whether its throughput is reliable."""
         return self.summary.valid and self.throughput is not None and self.throughput.is_answer
 
     @cached_property
     def promised(self) -> Estimate | None:
-        """The throughput of a lone replica times their number; None where that is not valid."""
+        """The throughput of a lone replica times their number; None unless that is valid."""
         alone = self.lone.rate if self.lone and self.lone.valid else None
         return alone.map(lambda rate: self.point.replicas * rate) if alone else None
 
     def latency(self, quantile: float = USUAL_QUANTILE) -> Estimate | None:
-        """The seconds that this share of all steps of all replicas stays within."""
+        """The quantile of all steps of all replicas, in seconds."""
         return _latency(self.summary, quantile)
 
     def promised_latency(self, quantile: float = USUAL_QUANTILE) -> Estimate | None:
-        """The same of a lone replica."""
+        """The same for a lone replica."""
         return _latency(self.lone, quantile) if self.lone else None
 
     @property
     def crowded(self) -> "CrowdedDivision | None":
-        """What sizing takes of it; None where its interference is no answer."""
+        """Its slowdown as sizing uses it; None without a reliable interference."""
         kept, point = self.interference, self.point
         if kept is None or kept.low is None or not kept.is_answer:
             return None
@@ -78,8 +78,9 @@ class Division:
 
     @cached_property
     def packs(self) -> tuple[Pack, ...]:
-        """What its launches measured, replica by replica."""
-        return tuple(launch.pack for launch in _launches(self.summary) if launch.pack)
+        """The packs of its launches that count or, without any, of its disturbed launches."""
+        launches = self.summary.used or self.summary.disturbed
+        return tuple(launch.pack for launch in launches if launch.pack)
 
     @property
     def fairness(self) -> float | None:
@@ -88,22 +89,22 @@ class Division:
 
     @property
     def slowest_over_fastest(self) -> float | None:
-        """The throughput of the slowest replica over that of the fastest, in the median launch."""
+        """The throughput of the slowest replica over the fastest, in the median launch."""
         return median(pack.slowest_over_fastest for pack in self.packs) if self.packs else None
 
     @property
     def start_skew(self) -> float | None:
-        """How far apart replicas began a turn, as a share of the window, in the median turn and launch."""
+        """The spread of the starts of a turn, as a share of the window, in the median turn and launch."""
         return median(pack.start_skew for pack in self.packs) if self.packs else None
 
     @property
     def disjoint(self) -> bool:
-        """Whether no CPU was used by two replicas in any launch."""
+        """Whether no two replicas used the same CPU in any launch."""
         return all(pack.disjoint for pack in self.packs)
 
     @property
     def shares(self) -> tuple[Sharing, ...]:
-        """What each replica shares with the others, in the last launch."""
+        """The hardware that each replica shares with the others, in the last launch."""
         return tuple(replica.shares for replica in self.packs[-1].replicas) if self.packs else ()
 
 
@@ -116,12 +117,12 @@ class PackedSeries:
 
     @property
     def cores(self) -> int:
-        """The most cores that a division uses: those that are to be divided."""
+        """The most cores that a division uses, which are the cores to divide."""
         return max(division.cores for division in self.divisions)
 
     @property
     def crowding(self) -> "Crowding | None":
-        """How its replicas disturb each other, as sizing counts them; None where no division tells."""
+        """How its replicas disturb each other; None without a reliable division."""
         divisions = tuple(crowded for one in self.divisions if (crowded := one.crowded))
         return Crowding(divisions, self.cores) if divisions else None
 
@@ -133,10 +134,7 @@ class PackedSeries:
 
 @dataclass(frozen=True, slots=True)
 class CrowdedDivision:
-    """A division that was measured: how many times as long a step takes in it at most, the upper end of its interval.
-
-    `per_replica` is the part of a lone step that each of the other replicas adds.
-    """
+    """A measured division: how many times as long a step takes in it, at the upper end of the interval."""
 
     replicas: int
     cores: int
@@ -145,27 +143,27 @@ class CrowdedDivision:
 
     @property
     def per_replica(self) -> float:
-        """The slowdown of every other replica, if all add the same."""
+        """The slowdown added by each other replica, as a share of a lone step, if all add the same."""
         return (self.slowdown - 1.0) / (self.replicas - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Crowding:
-    """How replicas on one machine disturb each other, from divisions of at most so many of its cores."""
+    """How replicas on one machine disturb each other, from divisions of up to `cores` of its cores."""
 
     divisions: tuple[CrowdedDivision, ...]
     cores: int
 
     def room(self, cores: int) -> int:
-        """How many replicas of so many cores are on one machine at most."""
+        """The most replicas with this number of cores on one machine."""
         return max(1, self.cores // cores)
 
     def slowdown(self, replicas: int, cores: int, threads: int) -> float | None:
-        """How many times as long a step takes beside as many replicas of so many cores as a machine has room for.
+        """How many times as long a step takes beside the other replicas that fit on a machine.
 
-        A division that was measured answers for itself. In another one every replica adds as much as in the worst of
-        those with as many cores or, if there are none, with the next fewer and the next more. None where nothing was
-        measured with so many threads per core.
+        A measured division answers for itself. In any other, each replica adds as much as in the worst division with
+        the same number of cores or, without any, with the next fewer and the next more. None if nothing was measured
+        with this number of threads per core.
         """
         here = min(replicas, self.room(cores))
         level = [one for one in self.divisions if one.threads == threads]
@@ -176,7 +174,7 @@ class Crowding:
 
 
 def _beside(divisions: Sequence[CrowdedDivision], cores: int) -> list[CrowdedDivision]:
-    """The divisions into as many cores or, if there are none, into the next fewer and the next more."""
+    """The divisions with this number of cores or, without any, with the next fewer and the next more."""
     sizes = {one.cores for one in divisions}
     fewer, more = (one for one in sizes if one <= cores), (one for one in sizes if one >= cores)
     nearest = {cores} & sizes or {max(fewer, default=0), min(more, default=0)}
@@ -185,10 +183,10 @@ def _beside(divisions: Sequence[CrowdedDivision], cores: int) -> list[CrowdedDiv
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The best division under a latency limit, by its throughput, and the one that lone replicas would have promised.
+    """The best division under a latency limit, by throughput, and the one that lone replicas would have promised.
 
-    `best` is None where no division keeps the limit; `rivals` are those whose throughput cannot be told from the best,
-    and nothing is known of those that are `unknown`. It is no answer where fewer than two could be compared.
+    `best` is None if no division keeps the limit. The intervals of `rivals` reach the best one's, and the throughput of
+    `unknown` divisions is not reliable.
     """
 
     series: PackedSeries
@@ -201,19 +199,17 @@ class Choice:
 
     @property
     def is_answer(self) -> bool:
-        """Whether divisions could be compared, or the only one is known."""
+        """Whether at least two divisions were comparable, or the only one is known."""
         number = len(self.series.filling)
         return number - len(self.unknown) >= min(2, number)
 
 
 def packed_series(summaries: Iterable[Summary]) -> list[PackedSeries]:
     """The divisions of every workload that was measured in packs."""
-    divisions = [summary for summary in summaries if summary.point.quota is None and summary.point.beside is None]
-    if all(summary.point.replicas == 1 for summary in divisions):
-        return []
     by_settings: dict[Point, list[Summary]] = {}
-    for summary in divisions:
-        by_settings.setdefault(replace(summary.point.baseline, smt=1), []).append(summary)
+    for summary in summaries:
+        if summary.point.quota is None and summary.point.beside is None:
+            by_settings.setdefault(replace(summary.point.baseline, smt=1), []).append(summary)
     return [
         _series(settings, own) for settings, own in by_settings.items() if any(one.point.replicas > 1 for one in own)
     ]
@@ -221,10 +217,7 @@ def packed_series(summaries: Iterable[Summary]) -> list[PackedSeries]:
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """A workload beside another, or itself, on as many cores each: how many times as long it takes for the same work.
-
-    None where that or the lone one is not valid, or was not measured with it.
-    """
+    """How many times as long a workload takes beside another, or itself; `factor` is None if it is unknown."""
 
     summary: Summary
     beside: str
@@ -242,24 +235,24 @@ class Slowdown:
 
 
 def slowdowns(summaries: Iterable[Summary]) -> list[Slowdown]:
-    """Every workload of mixed packs beside each of them, itself included."""
+    """Every workload of mixed packs beside each other one and itself."""
     by_point = {summary.point: summary for summary in summaries}
     mixed = {point.lone for point in by_point if point.beside is not None}
-    found = []
+    results = []
     for point, summary in by_point.items():
         if point.replicas == 2 and point.lone in mixed:
             kept = interference(summary, by_point.get(point.lone))
             factor = kept.map(lambda ratio: 1.0 / ratio) if kept else None
-            found.append(Slowdown(summary, point.beside or point.workload, factor))
-    return found
+            results.append(Slowdown(summary, point.beside or point.workload, factor))
+    return results
 
 
 def choose(series: PackedSeries, limit: float | None = None, quantile: float = USUAL_QUANTILE) -> Choice:
-    """The division of all cores with the highest throughput among those that keep a latency limit, if there is one."""
+    """The division of all cores with the highest throughput among those that keep a latency limit."""
     unknown = tuple(one for one in series.filling if not one.is_answer)
     promising = [one for one in series.filling if one.promised and one.promised.is_answer]
-    hoped = [one for one in promising if _keeps(one.promised_latency(quantile), limit)]
-    promised = max(hoped, key=lambda one: one.promised.value if one.promised else 0.0, default=None)
+    in_limit = [one for one in promising if _keeps(one.promised_latency(quantile), limit)]
+    promised = max(in_limit, key=lambda one: one.promised.value if one.promised else 0.0, default=None)
     choice = Choice(series, limit, quantile, None, promised, (), unknown)
     known = [one for one in series.filling if one not in unknown] if choice.is_answer else []
     kept = [one for one in known if _keeps(one.latency(quantile), limit)]
@@ -273,7 +266,6 @@ def _keeps(latency: Estimate | None, limit: float | None) -> bool:
 
 
 def _overlap(one: Division, best: Division) -> bool:
-    """Whether the interval of a throughput reaches that of the best."""
     if one.throughput is None or best.throughput is None:
         return False
     high, low = one.throughput.high, best.throughput.low
@@ -291,17 +283,16 @@ def _series(settings: Point, summaries: Sequence[Summary]) -> PackedSeries:
 
 
 def interference(pack: Summary, lone: Summary | None) -> Estimate | None:
-    """How much of a lone replica's throughput one has in a pack, over launches; None where either is not valid."""
+    """The share of a lone replica's throughput that one keeps in a pack; None unless both are valid."""
     if lone is None or not (pack.valid and lone.valid):
         return None
-    partners = {_group(launch): launch for launch in lone.used}
-    ratios = [_ratio(one, partner) for one in pack.used if (partner := partners.get(_group(one)))]
-    known = [ratio for ratio in ratios if ratio]
-    return estimates.location(known) if known else None
+    partners = {launch.group: launch for launch in lone.used}
+    ratios = [_ratio(one, partner) for one in pack.used if (partner := partners.get(one.group))]
+    return estimates.over_launches(ratio for ratio in ratios if ratio)
 
 
 def _ratio(pack: Launch, lone: Launch) -> float | None:
-    """The median ratio within rounds that were quiet for both; without such, that of what each did in its own."""
+    """The median ratio within rounds that were quiet for both; without any, the ratio over whole launches."""
     replicas = pack.point.measured_replicas
     together, alone = _quiet_rates(pack), _quiet_rates(lone)
     common = [together[number] / replicas / alone[number] for number in together if alone.get(number)]
@@ -311,30 +302,18 @@ def _ratio(pack: Launch, lone: Launch) -> float | None:
     return rates[0] / replicas / rates[1] if rates[0] and rates[1] else None
 
 
-def _quiet_rates(launch: Launch) -> dict[int, float]:
-    """Items per second of a launch in its quiet rounds."""
+def _quiet_rates(launch: Launch) -> dict[int, float]:  # items per second by round
     quiet = {turn.round for turn in launch.turns if turn.quiet}
     return {number: rate for number, rate in launch.rates if number in quiet}
 
 
 def _launch_rate(launch: Launch) -> float | None:
-    """Items per second of a launch in its quiet rounds; of one that had the machine to itself, in all its steps."""
+    """Items per second of a launch in its quiet rounds or, without rounds, in all its steps."""
     if launch.rates:
         return fmean(rates) if (rates := _quiet_rates(launch).values()) else None
     return (launch.items or 1) / launch.seconds if launch.seconds else None
 
 
-def _group(launch: Launch) -> str:
-    """What launches that belong together share: their cohort, or else their number."""
-    return launch.cohort or str(launch.number)
-
-
-def _launches(summary: Summary) -> tuple[Launch, ...]:
-    """The launches that count; where none does, those that others disturbed."""
-    return summary.used or summary.disturbed
-
-
 def _latency(summary: Summary, quantile: float) -> Estimate | None:
-    """A quantile of steps; of a point without its launches only those that are shown are known."""
-    known = summary.step_figures.get(f"p{100 * quantile:g}")
-    return known or summary.quantile(quantile)
+    # A point without its launches has only the displayed quantiles.
+    return summary.step_figures.get(f"p{100 * quantile:g}") or summary.quantile(quantile)

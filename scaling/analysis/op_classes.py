@@ -1,22 +1,19 @@
-"""Which class an op type belongs to, and which types are one op by different names: one table, as data. Pure.
+"""The class of each op type, and the types that are one op by different names: one table, as data. Pure.
 
-The seven classes are those of the Fathom paper (Adolf et al., IISWC 2016, Figure 3). An op type that is not in the
-table is of class "other": it is reported like any other and never dropped.
+The seven classes are those in the Fathom paper (Adolf et al., IISWC 2016, Figure 3). An op type that is not in the
+table has class "other" and is reported like the rest.
 """
 
 import re
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 OpClass = Literal[
     "elementwise", "matrix", "reduction", "convolution", "random", "optimisation", "data movement", "other"
 ]
-CLASSES: tuple[OpClass, ...] = (
-    *("elementwise", "matrix", "reduction", "convolution", "random", "optimisation", "data movement", "other"),
-)
-# A class as people call it; the paper calls reductions "reduction and expansion".
+CLASSES: tuple[OpClass, ...] = get_args(OpClass)
+# Class names as displayed; the paper calls reductions "reduction and expansion".
 CLASS_NAMES: dict[OpClass, str] = {name: name for name in CLASSES} | {"reduction": "reduction and expansion"}
-
 # Types as TensorFlow names them, less their version (AddV2 is Add) and "Resource" (ResourceApplyAdam is ApplyAdam).
 TABLE: dict[OpClass, str] = {
     "elementwise": """
@@ -73,7 +70,7 @@ TABLE: dict[OpClass, str] = {
         Tile TileGrad Transpose Unique UniqueWithCounts Unpack VariableShape Where ZerosLike
     """,
 }
-# One op by several names: those the paper's Figure 3 joins, and what has replaced them since TensorFlow 0.8.
+# Ops with several names: those joined in the paper's Figure 3, and their successors since TensorFlow 0.8.
 SAME: dict[str, str] = {
     **dict.fromkeys(("AddN", "AccumulateN", "BiasAdd"), "Add"),
     **dict.fromkeys(("BatchMatMul",), "MatMul"),
@@ -94,7 +91,7 @@ _BY_ONE_NAME: dict[str, OpClass] = {name: _CLASS[name] for name in _CLASS if nam
 
 @cache
 def one_name(op_type: str) -> str:
-    """The one name of an op type, whatever version, kernel library or fusion it came as."""
+    """The canonical name of an op type, without its version, kernel library or fusion."""
     plain = re.sub(r"^_(Mkl)?(Native)?(Fused(?!BatchNorm))?", "", op_type)
     plain = re.sub(r"^Resource(?=(Sparse)?(Apply|Gather|Scatter))|V\d+$", "", plain)
     return SAME.get(plain, plain)
@@ -102,5 +99,5 @@ def one_name(op_type: str) -> str:
 
 @cache
 def op_class(op_type: str) -> OpClass:
-    """The class of an op type by any of its names; "other" for one that is not in the table."""
+    """The class of an op type by any of its names; "other" if it is not in the table."""
     return _BY_ONE_NAME.get(one_name(op_type), "other")

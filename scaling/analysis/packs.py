@@ -1,30 +1,29 @@
 """A pack: replicas of a program that run at the same time, each on cores of its own, measured together. Pure.
 
-Every replica begins a turn at the same moment and takes steps until the same one. Counted is only the *window* in which
-all of them run, from the last that began its counted steps to the first that ended them. The throughput of a replica is
-the steps it did in the window, a step that lies partly in it by that part, over the length of the window.
+Every replica begins a turn at the same moment and takes steps until the same moment. Only the *window* in which all of
+them run counts, from the last start of counted steps to the first end. The throughput of a replica is the number of its
+steps in the window, with partial steps counted by their share, over the length of the window.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 from statistics import median
 
 from scaling.analysis.step_times import step_times
-from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan
+from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan, settled_steps
 from scaling.machine.cpulist import parse_list
 from scaling.machine.placement import Sharing
 
-# Of a turn so many steps are kept whatever the number of replicas; what replicas did is counted over all of theirs.
+# Steps of a turn that are kept for any number of replicas; the figures of replicas use all of their steps.
 LEAST_SAMPLE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """One replica of a pack: where it ran, what it shares with the others, and what it did in the windows.
+    """One replica of a pack: its CPUs, the hardware it shares with the others, and its steps in the windows.
 
-    `items_per_second` is over all windows and `rates` that of each turn. `late_seconds` is by how much it began a turn
-    later than the first of the pack, at most.
+    `rates` are per turn. `late_seconds` is its largest delay behind the first replica to begin a turn.
     """
 
     cpus: str
@@ -41,12 +40,12 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Replicas that ran at the same time: what they did together, turn by turn in `windows` of so many seconds.
+    """Replicas that ran at the same time: their joint figures over the `windows` of their turns, in seconds.
 
-    `fairness` is Jain's index of their throughputs, 1 where all have the same and 1/n where one has all (Jain, Chiu &
-    Hawe, DEC TR-301, 1984); `slowest_over_fastest` the smallest over the largest. `start_skew` is the time between the
-    first that began a turn and the last as a share of the window, in the median turn, and `worst_start_skew` in the
-    worst. `disjoint` says that no CPU was allowed to two of them, and none was seen outside its own.
+    `fairness` is Jain's index of their throughputs, 1 if all are equal and 1/n if one has all (Jain, Chiu & Hawe, DEC
+    TR-301, 1984). `start_skew` is the time between the first and the last start of a turn as a share of the window, in
+    the median turn, and `worst_start_skew` in the worst. `disjoint` means that no CPU was allowed to two replicas, and
+    none was seen outside its own.
     """
 
     replicas: tuple[Replica, ...]
@@ -59,15 +58,15 @@ class Pack:
     disjoint: bool
 
     def rates_of(self, measured: int) -> tuple[float, ...]:
-        """The throughput of the first so many replicas together, turn by turn."""
+        """The joint throughput of the first `measured` replicas, turn by turn."""
         return tuple(fsum(turn) for turn in zip(*(one.rates for one in self.replicas[:measured]), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaRun:
-    """What one replica has measured: the seconds of all its steps, its turns, and when each of them was.
+    """The measurements of one replica: the seconds of all its steps, its turns and their times.
 
-    `allowed` are the CPUs of its mask in the end, which are to be those that it was given.
+    `allowed` is its affinity mask at the end, which should equal `cpus`.
     """
 
     cpus: str
@@ -82,7 +81,7 @@ class ReplicaRun:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A pack as one run: a sample of the steps of all replicas that count, its turns, and what its replicas did."""
+    """A pack as one run: a sample of the counted steps of all replicas, its turns, and its replicas' figures."""
 
     step_seconds: tuple[float, ...]
     turns: tuple[Turn, ...]
@@ -90,20 +89,19 @@ class Merged:
 
 
 def jain_index(rates: Sequence[float]) -> float:
-    """The fairness of a division: the square of the mean over the mean of the squares."""
+    """The fairness of throughputs: the square of their mean over the mean of their squares."""
     squares = fsum(rate * rate for rate in rates)
     return fsum(rates) ** 2 / (len(rates) * squares) if squares > 0 else 1.0
 
 
 def common_window(spans: Sequence[TurnSpan]) -> tuple[float, float]:
-    """From the last that began its counted steps to the first that ended them; empty where they did not overlap."""
+    """From the last start of counted steps to the first end; empty if they did not overlap."""
     begin, end = max(span.counted_from for span in spans), min(span.ended for span in spans)
     return begin, max(begin, end)
 
 
 def shares_within(steps: Sequence[float], span: TurnSpan, window: tuple[float, float]) -> list[float]:
-    """The part of every counted step that lies in a window; steps follow each other, and what is between them is spread
-    evenly."""
+    """The share of every counted step inside a window; time between steps is spread evenly over them."""
     total = fsum(steps)
     stretch = (span.ended - span.counted_from) / total if total > 0 else 0.0
     begin, parts = span.counted_from, []
@@ -117,8 +115,6 @@ def shares_within(steps: Sequence[float], span: TurnSpan, window: tuple[float, f
 
 @dataclass(frozen=True, slots=True)
 class _ReplicaTurn:
-    """A turn of one replica: its steps that count, its rate, how late it began, and how much of it is in the window."""
-
     counted: list[float]
     rate: float
     late: float
@@ -127,8 +123,8 @@ class _ReplicaTurn:
 
 
 def merge(runs: Sequence[ReplicaRun], measured: int | None = None) -> Merged:
-    """What replicas measured at the same time, as one run, with the steps of the first so many or of all."""
-    by_replica = [list(_settled_steps(run)) for run in runs]
+    """Replicas measured at the same time as one run, with the steps of the first `measured` ones or of all."""
+    by_replica = [[steps for _, steps in settled_steps(run.step_seconds, run.turns)] for run in runs]
     turns: list[Turn] = []
     steps: list[float] = []
     parts: list[list[_ReplicaTurn]] = []
@@ -142,7 +138,9 @@ def merge(runs: Sequence[ReplicaRun], measured: int | None = None) -> Merged:
             _replica_turn(run, number, own, window, min(span.began for span in spans))
             for run, own in zip(runs, of_turn, strict=True)
         ]
-        kept = _sample([step for one in replicas[:measured] for step in one.counted], len(replicas[:measured]))
+        # Evenly chosen steps, about as many as a single run would have; all if they are few.
+        counted = [step for one in replicas[:measured] for step in one.counted]
+        kept = counted[:: max(1, min(len(replicas[:measured]), len(counted) // LEAST_SAMPLE))]
         steps += kept
         turns.append(_turn_of_pack(replicas, seconds, len(kept)))
         if turns[-1].round != WARMUP_ROUND:
@@ -152,26 +150,12 @@ def merge(runs: Sequence[ReplicaRun], measured: int | None = None) -> Merged:
     return Merged(tuple(steps), tuple(turns), _pack(runs, parts, windows, skews, measured))
 
 
-def _sample(steps: Sequence[float], replicas: int) -> Sequence[float]:
-    """As many of the steps of a turn, evenly chosen, as a single run would have; all of them where they are few."""
-    return steps[:: max(1, min(replicas, len(steps) // LEAST_SAMPLE))]
-
-
-def _settled_steps(run: ReplicaRun) -> Iterator[Sequence[float]]:
-    """The steps of every turn that count."""
-    start = 0
-    for turn in run.turns:
-        end = start + turn.steps
-        yield run.step_seconds[start + turn.unsettled : end]
-        start = end
-
-
 def _replica_turn(
     run: ReplicaRun, number: int, settled: Sequence[float], window: tuple[float, float], first: float
 ) -> _ReplicaTurn:
     span, turn, seconds = run.spans[number], run.turns[number], window[1] - window[0]
     parts = shares_within(settled, span, window) if seconds > 0 else [0.0] * len(settled)
-    # A step that was longer than the window counts as well: there would be none otherwise.
+    # A step longer than the window counts too: otherwise no step would.
     least = min(1.0, max(parts, default=0.0)) - 1e-9 if seconds > 0 else 2.0
     counted = [step for step, part in zip(settled, parts, strict=True) if part >= least]
     return _ReplicaTurn(
@@ -184,7 +168,7 @@ def _replica_turn(
 
 
 def _turn_of_pack(replicas: Sequence[_ReplicaTurn], seconds: float, steps: int) -> Turn:
-    """The turn of all replicas, with what happened beside their counted steps as far as it falls into the window."""
+    """The turn of all replicas, with the disturbances of their counted steps in proportion to the window."""
 
     def total(name: str) -> float | None:
         known = [(getattr(one.turn, name), one.share) for one in replicas]
@@ -201,7 +185,7 @@ def _turn_of_pack(replicas: Sequence[_ReplicaTurn], seconds: float, steps: int) 
         steal_seconds=total("steal_seconds"),
         wait_seconds=total("wait_seconds"),
         sibling_seconds=total("sibling_seconds"),
-        # Every replica sees the same CPUs outside the pack.
+        # All replicas see the same CPUs outside the pack.
         elsewhere_seconds=None if None in elsewhere else max(map(float, filter(None, elsewhere)), default=0.0),
     )
 
@@ -246,7 +230,7 @@ def _replica(run: ReplicaRun, turns: Sequence[_ReplicaTurn], windows: Sequence[f
 
 
 def are_disjoint(runs: Sequence[ReplicaRun]) -> bool:
-    """Whether no two replicas have a CPU in common, by their masks and by where their threads were seen."""
+    """Whether no two replicas share a CPU, by their masks and by the CPUs that their threads visited."""
     masks = [parse_list(run.cpus) | parse_list(run.allowed or "") for run in runs]
     seen = [parse_list(run.cpus_visited or "") for run in runs]
     apart = len(frozenset().union(*masks)) == sum(map(len, masks))

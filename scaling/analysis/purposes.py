@@ -1,9 +1,8 @@
-"""What an op is for, by the scopes of its name in the graph: which kind of layer, the loss, or the optimizer. Pure.
+"""The purpose of each op, from the scopes of its name in the graph: a kind of layer, the loss, or the optimizer. Pure.
 
-TensorFlow names an op by the scopes it was made in: Keras gives every layer one of its own, the step gives one to the
-loss and one to the optimizer, and a gradient has the scopes of the op it is the gradient of. What is in no telling
-scope is data movement, where that is the class of the op, or other. The child that is measured reads this, so nothing
-heavy is imported here.
+TensorFlow names an op by the scopes it was made in: Keras gives each layer a scope, the step gives one to the loss and
+one to the optimizer, and a gradient has the scopes of its op. Ops without a known scope are data movement, if that is
+their class, or other. The measured child imports this module, so it imports nothing heavy.
 """
 
 import re
@@ -26,9 +25,8 @@ Purpose = Literal[
     "other",
 ]
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
-
-# The scopes that tell a purpose, those that decide first: a dense layer of an attention is attention, the cell of a
-# recurrent layer is recurrent, and whatever the loss is made of is loss. Names are those that Keras gives its layers.
+# The scopes of each purpose, by Keras' names of layers. The first match decides: a dense layer inside attention is
+# attention, the cell of a recurrent layer is recurrent, and everything inside the loss is loss.
 SCOPES: tuple[tuple[Purpose, str], ...] = (
     ("optimizer", "optimizer"),
     ("loss", "loss"),
@@ -45,14 +43,10 @@ _PATTERNS = tuple((purpose, re.compile(pattern)) for purpose, pattern in SCOPES)
 
 @cache
 def purpose_of(node: str, op_type: str) -> Purpose:
-    """The purpose of the op with a name in the graph."""
-    scopes = {_layer(scope) for scope in node.split("/")[:-1]}
+    """The purpose of an op by its name in the graph."""
+    # Without the numbers that distinguish scopes of one name: conv2d_12_1 is conv2d.
+    scopes = {re.sub(r"(_\d+)+$", "", scope) for scope in node.split("/")[:-1]}
     for purpose, pattern in _PATTERNS:
         if any(map(pattern.fullmatch, scopes)):
             return purpose
     return "data movement" if op_class(op_type) == "data movement" else "other"
-
-
-def _layer(scope: str) -> str:
-    """A scope without the numbers that tell several of one name apart: conv2d_12_1 is conv2d."""
-    return re.sub(r"(_\d+)+$", "", scope)

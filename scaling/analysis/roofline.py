@@ -1,11 +1,11 @@
-"""What a network achieves of what its machine can do: Williams' roofline (CACM 52(4), 2009). Pure.
+"""The performance of a network relative to its machine's limits: Williams' roofline (CACM 52(4), 2009). Pure.
 
-A step does so many floating-point operations and moves so many bytes; their ratio is its arithmetic intensity. At most
-it runs as fast as the machine multiplies, or as fast as memory brings it work: min(peak, intensity × bandwidth). Both
-ceilings are measured on as many cores, by the workloads `matmul` (an item is a GFLOP) and `stream` (an item is a MB).
+The arithmetic intensity of a step is its floating-point operations per byte moved. Performance is limited by min(peak,
+intensity × bandwidth). Both ceilings are measured on equally many cores, by the workloads `matmul` (an item is a GFLOP)
+and `stream` (an item is a MB).
 
-Operations are those of matrix products and convolutions, two for a multiply-add, as counted on the network's own
-operations: forward for inference, forward and back for training; the update of the weights is not counted.
+Operations of matrix products and convolutions count, two for a multiply-add, in the network's own graph: forward for
+inference, forward and back for training; weight updates are not counted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ MATMUL, STREAM = "matmul", "stream"
 
 @dataclass(frozen=True, slots=True)
 class StepCounts:
-    """A network of one size and its step in one mode: operations and bytes for an item, and bytes for the step."""
+    """Operations and bytes per item, and bytes per step, of a network of one size in one mode."""
 
     parameters: int
     weights_bytes: int
@@ -34,7 +34,7 @@ class StepCounts:
         return self.flops_per_item * items
 
     def traffic_bytes(self, items: int) -> float:
-        """Bytes its operations move, as if nothing stayed in a cache between them."""
+        """Bytes that its operations move without reuse in caches."""
         return self.traffic_bytes_per_item * items + self.traffic_bytes_per_step
 
 
@@ -44,10 +44,7 @@ AllCounts = Mapping[tuple[str, str, str], StepCounts]
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What so many cores can do at best, as measured; None where it was not.
-
-    `doubtful` names what was disturbed or is not valid.
-    """
+    """The measured limits of a number of cores, and the `doubtful` workloads, disturbed or not valid."""
 
     cores: int
     flops_per_second: float | None
@@ -62,7 +59,7 @@ class Ceilings:
 
     @property
     def ridge(self) -> float | None:
-        """The intensity from which on multiplying is the limit, operations per byte."""
+        """The intensity, in operations per byte, from which on computation is the limit."""
         if self.flops_per_second is None or not self.bytes_per_second:
             return None
         return self.flops_per_second / self.bytes_per_second
@@ -70,7 +67,7 @@ class Ceilings:
 
 @dataclass(frozen=True, slots=True)
 class RooflinePoint:
-    """One point of a network against the roof of its cores; `valid` as the verdict on it says."""
+    """A point of a network under the roof of its cores; `valid` by its verdict."""
 
     point: Point
     counts: StepCounts
@@ -86,40 +83,38 @@ class RooflinePoint:
 
     @property
     def intensity(self) -> float:
-        """Operations for every byte moved."""
+        """Operations per byte moved."""
         return self.counts.flops(self.items) / self.counts.traffic_bytes(self.items)
 
     @property
     def peak_share(self) -> float | None:
-        """The share of what these cores can multiply at best."""
+        """The share of the computational peak of these cores."""
         peak = self.ceilings.flops_per_second
         return self.flops_per_second.value / peak if peak else None
 
     @property
     def roof_share(self) -> float | None:
-        """The share of what its intensity allows."""
+        """The share of the roof at its intensity."""
         roof = self.ceilings.attainable(self.intensity)
         return self.flops_per_second.value / roof if roof else None
 
     @property
     def bound_by(self) -> Literal["compute", "memory"] | None:
-        """Which part of the roof is above it; None where a ceiling was not measured."""
+        """The part of the roof above it; None if a ceiling was not measured."""
         ridge = self.ceilings.ridge
         if ridge is None:
             return None
         return "compute" if self.intensity >= ridge else "memory"
 
 
-# By point; those of networks whose ceilings were given.
 Rooflines = Mapping[Point, RooflinePoint]
 
-
-# What an item of each workload that measures a ceiling is: a GFLOP, a MB.
+# An item of each workload that measures a ceiling: a GFLOP, a MB.
 UNITS = {MATMUL: 1e9, STREAM: 1e6}
 
 
 def ceiling_rates(points: Iterable[Summary]) -> dict[int, dict[str, Summary]]:
-    """By cores and workload, the point that measured the best rate on so many, whatever the other settings."""
+    """The point with the best rate by cores and workload, whatever its other settings."""
     best: dict[int, dict[str, Summary]] = {}
     for summary in points:
         if summary.point.workload in UNITS and summary.rate:
@@ -135,18 +130,18 @@ def _rate(summary: Summary) -> tuple[float, bool]:
 
 def ceilings_of(points: Iterable[Summary]) -> dict[int, Ceilings]:
     """The ceilings by cores."""
-    return {cores: _ceilings(cores, best) for cores, best in ceiling_rates(points).items()}
-
-
-def _ceilings(cores: int, best: Mapping[str, Summary]) -> Ceilings:
-    flops, moved = (_rate(best[name])[0] * unit if name in best else None for name, unit in UNITS.items())
-    return Ceilings(cores, flops, moved, tuple(name for name, summary in sorted(best.items()) if not summary.valid))
+    ceilings = {}
+    for cores, best in ceiling_rates(points).items():
+        flops, moved = (_rate(best[name])[0] * unit if name in best else None for name, unit in UNITS.items())
+        doubtful = tuple(name for name, summary in sorted(best.items()) if not summary.valid)
+        ceilings[cores] = Ceilings(cores, flops, moved, doubtful)
+    return ceilings
 
 
 def roofline_points(
     points: Iterable[Summary], counts: AllCounts, ceilings: Mapping[int, Ceilings]
 ) -> list[RooflinePoint]:
-    """Every point of a network that was counted against the ceilings of its cores."""
+    """Every counted point of a network under the ceilings of its cores."""
     return [
         RooflinePoint(
             summary.point,
@@ -162,5 +157,5 @@ def roofline_points(
 
 
 def counts_key(point: Point) -> tuple[str, str, str]:
-    """The settings of a point that its counts depend on."""
+    """The settings that the counts of a point depend on."""
     return point.workload, point.size, point.mode

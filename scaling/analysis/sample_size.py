@@ -1,4 +1,4 @@
-"""How many launches, and how many steps in each, an estimate needs. Pure.
+"""The number of launches, and of steps in each, that an estimate needs. Pure.
 
 Kalibera & Jones, "Rigorous benchmarking in reasonable time", ISMM 2013. A launch costs its start-up, a step its own
 time. The variance of a point's mean over n launches of r steps is (between + step / r) / n, so for a given time the
@@ -14,32 +14,31 @@ from statistics import fmean, median, variance
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import Launch
 
-# The fewest launches that have a variance between them.
+# The fewest launches with a variance between them.
 LEAST_LAUNCHES = 2
 
 
 def steps_per_launch(launches: Sequence[Launch]) -> int | None:
-    """The number of steady steps worth taking in the next launch; None where too few launches are known.
-
-    None too where launches differ no more than their steps explain: then any number of steps is as good as its time.
-    """
+    """The best number of steady steps in the next launch; None if it is unknown or any number is as good."""
     known = [launch for launch in launches if launch.seconds and launch.steps]
-    if len(known) < LEAST_LAUNCHES:
+    walls = [(one.wall_seconds, one.run_seconds) for one in known]
+    start_ups = [wall - run for wall, run in walls if wall is not None and run is not None]
+    if len(known) < LEAST_LAUNCHES or not start_ups:
         return None
+    seconds = [launch.seconds or inf for launch in known]
     step = fmean(launch.step_noise**2 for launch in known)
-    between = _between(known, step)
-    start_up = _start_up_seconds(known)
-    if between <= 0 or step <= 0 or start_up is None:
+    # The variance between launches that their steps do not explain.
+    between = variance(map(log, seconds)) - step * fmean(1 / launch.steps for launch in known)
+    if between <= 0 or step <= 0:
         return None
-    cost = median(launch.seconds or inf for launch in known)
-    return max(1, ceil(sqrt(start_up / cost * step / between)))
+    return max(1, ceil(sqrt(median(start_ups) / median(seconds) * step / between)))
 
 
 def launches_needed(point: ScalingPoint, precision: float) -> float:
-    """How many launches should bring a point's speedup, or on the fewest cores its time, to the precision wanted.
+    """The launches that should bring a point's speedup, or on the fewest cores its time, to a precision.
 
-    From n launches with half width h, n (h / precision)² (Stein's rule with the present quantile of Student's t); more
-    than any number where there is no interval yet, and none where every launch failed, as further ones would.
+    From n launches with half width h, n (h / precision)² (Stein's rule with the present quantile of Student's t);
+    infinite without an interval, and 0 if every launch failed, since further ones would too.
     """
     if point.summary.step is None:
         return 0
@@ -47,26 +46,11 @@ def launches_needed(point: ScalingPoint, precision: float) -> float:
 
 
 def enlarged(number: int, half_width: float | None, precision: float) -> float:
-    """How many launches should have the precision wanted, from the half width that so many have."""
+    """The number of launches that should have a precision, from the half width of the present ones."""
     return inf if half_width is None else ceil(number * (half_width / precision) ** 2)
 
 
 def precision_of(point: ScalingPoint) -> float | None:
-    """Half the interval, relative, of a point's speedup or, on one core or a single count, of its time."""
+    """The relative half width of a point's speedup or, on one core or a single count, of its time."""
     estimate = point.summary.step if point.summary.point.cores == 1 or point.stands_alone else point.speedup
     return estimate.half_width if estimate else None
-
-
-def _between(launches: Sequence[Launch], step: float) -> float:
-    """Variance between launches, with what their steps explain taken off."""
-    total = variance(log(launch.seconds or inf) for launch in launches)
-    return total - step * fmean(1 / launch.steps for launch in launches)
-
-
-def _start_up_seconds(launches: Sequence[Launch]) -> float | None:
-    costs = [
-        launch.wall_seconds - launch.run_seconds
-        for launch in launches
-        if launch.wall_seconds is not None and launch.run_seconds is not None
-    ]
-    return median(costs) if costs else None

@@ -1,20 +1,20 @@
-"""Speedup and what follows from it, against one core of the same placement and settings. Pure.
+"""Speedup and the figures derived from it, over one core with the same placement and settings. Pure.
 
-Points with several threads per core have it twice: against one core with as many threads, which shows how that level
-scales, and against one core with one thread, by which levels can be compared.
+Points with several threads per core have two speedups: over one core with equally many threads, which shows how that
+level scales, and over one core with one thread, which makes levels comparable.
 
     strong scaling   speedup = T(1) / T(n)
     weak scaling     speedup = n T(1) / T(n), since n cores handle n times the items
     replicas         speedup = r T(1) / T(r × n): of all replicas together, over one on one core
     efficiency       speedup / n; under a CPU quota, speedup / min(n, quota); of replicas, speedup / (r n)
     Karp-Flatt       (1 / speedup - 1 / n) / (1 - 1 / n), the serial fraction that would explain the speedup
-    SMT yield        T(smt 1) / T(smt k) on the same cores: what the further threads of a core bring
+    SMT yield        T(smt 1) / T(smt k) on the same cores: the gain of the further threads of a core
 
-Each with the interval of the ratio, from both sides' launches. Launches of one cohort ran in turns with each other, and
-those of one block one after another, so what they share cancels: the ratio is formed within each pair, and the location
-of these ratios is the speedup. Launches know nothing of what slows all of them alike, so every interval also reaches as
-far as what others took of quiet turns on either side could have moved the ratio. None is clipped: above 100 % is a
-finding, not an error. Karp & Flatt, CACM 33(5), 1990.
+Each has the interval of the ratio, from both sides' launches. Launches of one cohort ran in turns with each other, and
+launches of one block one after another, so their common conditions cancel: the ratio is formed within each pair, and
+the location of these ratios is the speedup. Launches do not show conditions that slow all of them alike, so every
+interval is widened by the effect of CPU time that others took of quiet turns on either side. Ratios are not clipped:
+above 100 % is a finding, not an error. Karp & Flatt, CACM 33(5), 1990.
 """
 
 from collections import Counter
@@ -29,20 +29,20 @@ from scaling.analysis.curves.laws import karp_flatt
 from scaling.analysis.decomposition import Decomposition, decompose
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt, Verdict
-from scaling.analysis.summary import Launch, Summary, launch_ratio
+from scaling.analysis.summary import Summary, launch_ratio
 from scaling.study.planning import Point
 
-# CPU time grows with cores where each further one adds so much of the first.
+# CPU time grows with cores if each further core adds at least this share of the first.
 LEAST_GROWTH = 0.8
 
 
 @dataclass(frozen=True)
 class ScalingPoint:
-    """A point's summary with its ratios; None where the point or its baseline was not measured.
+    """A point's summary with its ratios; None if the point or its baseline was not measured.
 
     The speedup of a disturbed point has no interval: it is a lower bound, with a disturbed baseline an upper bound, and
-    where both were disturbed only what was seen. `common_speedup` is against one core with one thread; that of a point
-    with one thread per core is its speedup.
+    with both disturbed merely an observation. `common_speedup` is over one core with one thread, and equals `speedup`
+    for points with one thread per core.
     """
 
     summary: Summary
@@ -54,10 +54,10 @@ class ScalingPoint:
 
     @cached_property
     def decomposition(self) -> Decomposition | None:
-        """What the efficiency was lost to; None where either side is not valid, or its CPU time is not known.
+        """Its efficiency losses; None if either side is not valid or its CPU time is unknown.
 
-        A group that a quota stops is neither idle nor slow, so that it has none. Of a program that `reports_time` only
-        the CPU time of the whole process is known.
+        None also under a quota, since a stopped group is neither idle nor slow, and for a program that `reports_time`,
+        since only the CPU time of the whole process is known.
         """
         if self.speedup is None or self.baseline is None or not self.summary.point.in_series:
             return None
@@ -66,14 +66,14 @@ class ScalingPoint:
 
     @cached_property
     def reports_time(self) -> bool:
-        """Whether all its times, or its baseline's, are reported by the program, so that nothing is decomposed."""
+        """Whether the program reports all its times, or its baseline's, so that losses are unknown."""
         sides = [side.used for side in (self.summary, self.baseline) if side and side.used]
         in_part = (all(launch.whole_process is False for launch in used) for used in sides)
         return self.summary.point.in_series and any(in_part)
 
     @property
     def verdict(self) -> Verdict:
-        """What the ratios can be used for: no more than the point and its baseline."""
+        """The verdict of the ratios: no better than the point and its baseline."""
         return Verdict.worst([self.summary.verdict, *(doubt.rule.verdict for doubt in self.doubts)])
 
     @property
@@ -83,14 +83,14 @@ class ScalingPoint:
 
     @property
     def at_least(self) -> float | None:
-        """The least the speedup of a disturbed point can be: what its fastest launch shows against a sound baseline."""
+        """A lower bound of a disturbed point's speedup: its fastest launch over a sound baseline."""
         sound = not any(doubt.rule.spoils for doubt in self.doubts)
         disturbed = self.summary.verdict is Verdict.DISTURBED and not self._is_baseline
         return self.speedup.value if disturbed and sound and self.speedup else None
 
     @property
     def at_most(self) -> float | None:
-        """The most the speedup of a sound point can be: its lowest time against the disturbed baseline's fastest."""
+        """An upper bound of a sound point's speedup: its lowest time over a disturbed baseline's fastest."""
         step = self.summary.step
         disturbed = any(doubt.rule is rules.BASELINE_DISTURBED for doubt in self.doubts)
         sound = self.summary.valid and step is not None and step.low is not None
@@ -98,13 +98,13 @@ class ScalingPoint:
 
     @property
     def unknown(self) -> bool:
-        """Whether nothing can be said of the speedup: point and baseline were disturbed."""
+        """Whether nothing is known of the speedup, because both point and baseline were disturbed."""
         bounded = self.at_least is not None or self.at_most is not None
         return self.verdict is Verdict.DISTURBED and not bounded and not self._is_baseline
 
     @property
     def stands_alone(self) -> bool:
-        """Whether it was measured on a single number of cores, so that there is nothing to compare it with."""
+        """Whether it was measured on a single number of cores, so that nothing can be compared."""
         return any(doubt.rule is rules.ONE_CORE_COUNT for doubt in self.doubts)
 
     @property
@@ -113,19 +113,19 @@ class ScalingPoint:
 
     @property
     def efficiency(self) -> Estimate | None:
-        """Speedup over cores, or over what a quota gives of them."""
+        """Speedup per core, or per usable core under a quota."""
         cores = self.summary.point.usable_cores
         return self.speedup.map(lambda speedup: speedup / cores) if self.speedup else None
 
     @property
     def common_efficiency(self) -> Estimate | None:
-        """Speedup over one core with one thread, divided by cores; above 1 where threads yield more than is lost."""
+        """Speedup over one core with one thread, per core; above 1 if threads gain more than cores lose."""
         cores = self.summary.point.cores
         return self.common_speedup.map(lambda speedup: speedup / cores) if self.common_speedup else None
 
     @property
     def karp_flatt(self) -> Estimate | None:
-        """The serial fraction that would explain the speedup; none at one core, with a quota, or where items grow."""
+        """The serial fraction that would explain the speedup; None on one core, with a quota, or under weak scaling."""
         point = self.summary.point
         if self.speedup is None or point.cores == 1 or point.scale == "weak" or not point.in_series:
             return None
@@ -145,23 +145,19 @@ def speedups(summaries: Sequence[Summary]) -> list[ScalingPoint]:
 
 
 def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary], stands_alone: bool) -> ScalingPoint:
-    baseline = by_point.get(summary.point.baseline)
-    speedup = None if _is_of_fixed_time(summary, baseline) else _speedup(summary, baseline)
+    point, baseline = summary.point, by_point.get(summary.point.baseline)
+    speedup = common = None if _is_of_fixed_time(summary, baseline) else _speedup(summary, baseline)
+    smt_yield = None
+    if point.smt > 1:
+        common = _speedup(summary, by_point.get(replace(point.baseline, smt=1)))
+        smt_yield = ratio(by_point.get(replace(point, smt=1)), summary)
     single = stands_alone and baseline is None
     doubts = (Doubt(rules.ONE_CORE_COUNT),) if single else tuple(_doubts(summary, baseline, speedup))
-    smt_yield, common = _smt_yield(summary, by_point), _common_speedup(summary, speedup, by_point)
     return ScalingPoint(summary, speedup, smt_yield, doubts, baseline, common)
 
 
-def _common_speedup(summary: Summary, speedup: Estimate | None, by_point: Mapping[Point, Summary]) -> Estimate | None:
-    """The speedup over one core with one thread; None where that was not measured."""
-    if summary.point.smt == 1:
-        return speedup
-    return _speedup(summary, by_point.get(replace(summary.point.baseline, smt=1)))
-
-
 def _is_of_fixed_time(summary: Summary, baseline: Summary | None) -> bool:
-    """Whether a program takes as long as on one core while its CPU time, but not its items, grows with the cores."""
+    """Whether a program takes as long as on one core while its CPU time, but not its items, grows with cores."""
     if baseline is None or summary is baseline or summary.point.scale == "weak":
         return False
     if not (summary.step and baseline.step):
@@ -175,52 +171,30 @@ def _is_of_fixed_time(summary: Summary, baseline: Summary | None) -> bool:
 
 
 def _speedup(summary: Summary, baseline: Summary | None) -> Estimate | None:
-    if summary.step is None or baseline is None or baseline.step is None:
-        return None
-    if summary is baseline:
+    if summary is baseline and summary.step:
         return Estimate(1.0, 1.0, 1.0)  # by definition, not by measurement
-    times = _times(summary.point)
-    return ratio(baseline, summary).map(lambda ratio: times * ratio)
+    over_baseline = ratio(baseline, summary)
+    point = summary.point
+    # A step handles this multiple of the items of one core.
+    multiple = point.measured_replicas * (point.cores if point.scale == "weak" else 1)
+    return over_baseline.map(lambda value: multiple * value) if over_baseline else None
 
 
-def _times(point: Point) -> int:
-    """How many times the items of one core a point handles in a step of each of its replicas."""
-    return point.measured_replicas * (point.cores if point.scale == "weak" else 1)
-
-
-def ratio(above: Summary, below: Summary) -> Estimate:
-    """Step time over step time, by pairs of launches that were made together."""
-    assert above.step
-    assert below.step
-    if not (above.valid and below.valid):
-        return Estimate(_bound(above, below))
-    over_launches = launch_ratio(above.used, below.used, _seconds)
-    assert over_launches
-    return over_launches.reach_further(above.reach.over(below.reach))
-
-
-def _bound(above: Summary, below: Summary) -> float:
-    """A ratio with one side disturbed, which noise only makes slower: at most this above, at least this below."""
-    assert above.step
-    assert below.step
-    if above.verdict is Verdict.DISTURBED and below.valid:
-        return above.step.value / (below.step.low or below.step.value)
-    return (above.step.low or above.step.value) / below.step.value
-
-
-def _seconds(launch: Launch) -> float | None:
-    return launch.seconds
-
-
-def _smt_yield(summary: Summary, by_point: Mapping[Point, Summary]) -> Estimate | None:
-    if summary.point.smt == 1 or summary.step is None:
+def ratio(above: Summary | None, below: Summary) -> Estimate | None:
+    """Step time over step time, by pairs of launches that were made together; None if a side has no step time."""
+    if above is None or above.step is None or below.step is None:
         return None
-    single = by_point.get(replace(summary.point, smt=1))
-    return ratio(single, summary) if single and single.step else None
+    if above.valid and below.valid:
+        over_launches = launch_ratio(above.used, below.used, lambda launch: launch.seconds)
+        assert over_launches
+        return over_launches.reach_further(above.reach.over(below.reach))
+    # Noise only slows a disturbed side down: at most this if it is above, at least this if it is below.
+    if above.verdict is Verdict.DISTURBED and below.valid:
+        return Estimate(above.step.value / (below.step.low or below.step.value))
+    return Estimate((above.step.low or above.step.value) / below.step.value)
 
 
 def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None) -> Iterator[Doubt]:
-    """What speaks against the ratios of a point, beyond what speaks against the point."""
     if baseline is None or baseline.step is None:
         yield Doubt(rules.NO_BASELINE, detail="one core was not measured")
         return
@@ -231,14 +205,6 @@ def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None
         names = ", ".join(doubt.rule.name for doubt in baseline.doubts)
         yield Doubt(rules.BASELINE_DISTURBED if disturbed else rules.NO_BASELINE, detail=names)
     if speedup and baseline.valid and summary.verdict is Verdict.OK:
-        yield from _about_width(speedup)
-    amount = baseline.drift
-    if amount is not None:
-        yield Doubt(rules.DRIFT, amount)
-
-
-def _about_width(speedup: Estimate) -> Iterator[Doubt]:
-    if speedup.half_width is None:
-        yield Doubt(rules.NO_ANSWER)
-    elif speedup.half_width > rules.WIDE.limit:
-        yield Doubt(rules.WIDE, speedup.half_width)
+        yield from rules.width_doubts(speedup.half_width)
+    if baseline.drift is not None:
+        yield Doubt(rules.DRIFT, baseline.drift)

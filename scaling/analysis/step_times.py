@@ -1,8 +1,9 @@
-"""The steps of a launch summed up: number, mean, coefficient of variation and quantiles, disturbed ones included. Pure.
+"""Statistics of the steps of a launch: number, mean, coefficient of variation and quantiles, disturbed steps included.
+Pure.
 
-A service or a long job meets every step, not only those of quiet turns. Quantiles are Weibull's: the k-th of n steps
-has k / (n + 1) of all steps below it on average (Hyndman & Fan, The American Statistician 50, 1996, type 6). So n steps
-say nothing of quantiles beyond n / (n + 1).
+A service or a long job meets every step, not only the steps of quiet turns. Quantiles are Weibull's: the k-th of n
+steps exceeds k / (n + 1) of all steps on average (Hyndman & Fan, The American Statistician 50, 1996, type 6). So n
+steps give no quantiles beyond n / (n + 1).
 """
 
 from bisect import bisect_left
@@ -13,21 +14,21 @@ from math import ceil, sqrt
 from operator import mul
 from struct import Struct
 
-# Where quantiles are kept; between two levels they are linear.
+# The levels of stored quantiles, which are linear between them.
 LEVELS = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.999, 1.0)
-# What a table has of a point, what a distribution is told by, and the farthest quantile that may be asked for.
+# Quantiles in tables, quantiles that describe a distribution, and the highest level of a question.
 SHOWN = (0.5, 0.95, 0.99)
-TELLING = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+DESCRIBED = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 FARTHEST = 0.999
 _PACKED = Struct(f"{len(LEVELS)}d")
 
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """The counted steps of a launch, and the step time of its point as `level`; `packed` are the quantiles at `LEVELS`.
+    """The counted steps of a launch, and the step time of its point as `level`.
 
-    They are packed because a folder may have a hundred thousand launches. `variation` is the coefficient of variation,
-    their standard deviation over their mean; None of a single step.
+    `packed` are the quantiles at `LEVELS`, packed because a folder may have a hundred thousand launches. `variation` is
+    the standard deviation over the mean; None for a single step.
     """
 
     count: int
@@ -38,7 +39,7 @@ class StepTimes:
 
     @property
     def deviation(self) -> float | None:
-        """The standard deviation of the steps; None of a single one."""
+        """The standard deviation of the steps; None for a single step."""
         return None if self.variation is None else self.variation * self.mean
 
     @property
@@ -47,26 +48,26 @@ class StepTimes:
         return _PACKED.unpack(self.packed)
 
     def quantile(self, level: float) -> float | None:
-        """The seconds that a share of all steps stays within; None where there are too few steps to know."""
+        """The seconds within which this share of all steps lies; None if the steps are too few."""
         return _interpolate(self.quantiles, _between(level)) if self.count >= steps_needed(level) else None
 
     @property
     def figures(self) -> tuple[float | None, ...]:
-        """The values of `STEP_FIGURES`; None for what is not known of so few steps."""
+        """The values of `STEP_FIGURES`; None for quantiles that need more steps."""
         known = self.quantiles
         return (
             *(self.mean, self.deviation, self.variation),
-            *[_interpolate(known, between) if self.count >= needed else None for between, needed in _TELLING],
+            *[_interpolate(known, between) if self.count >= needed else None for between, needed in _DESCRIBED],
         )
 
 
-# What a distribution of steps is told by: mean, standard deviation, coefficient of variation, quantiles.
-STEP_FIGURES = ("mean", "sd", "cv", *(f"p{100 * level:g}" for level in TELLING))
+# Mean, standard deviation, coefficient of variation, quantiles.
+STEP_FIGURES = ("mean", "sd", "cv", *(f"p{100 * level:g}" for level in DESCRIBED))
 
 
 @lru_cache(256)
 def _between(level: float) -> tuple[int, float]:
-    """Which of `LEVELS` a level lies below or at, and how far from the one before."""
+    """The index in `LEVELS` of the first level at or above this one, and its distance from the one before."""
     after = bisect_left(LEVELS, level)
     return after, (level - LEVELS[after - 1]) / (LEVELS[after] - LEVELS[after - 1])
 
@@ -77,16 +78,16 @@ def _interpolate(quantiles: Sequence[float], between: tuple[int, float]) -> floa
 
 
 def steps_needed(level: float) -> int:
-    """The fewest steps of a launch that know a quantile: 19 for the 95 % quantile, 99 for that of 99 %."""
+    """The fewest steps of a launch for a quantile: 19 for the 95 % quantile, 99 for 99 %."""
     farther = max(level, 1.0 - level)
     return ceil(farther / (1.0 - farther) - 1e-6)
 
 
-_TELLING = tuple((_between(level), steps_needed(level)) for level in TELLING)
+_DESCRIBED = tuple((_between(level), steps_needed(level)) for level in DESCRIBED)
 
 
 def step_times(steps: Sequence[float], level: float | None = None) -> StepTimes | None:
-    """Steps summed up, without a level their median is it; None without any."""
+    """Statistics of steps, with their median as the default level; None without steps."""
     if not steps:
         return None
     ordered, count = sorted(steps), len(steps)
@@ -97,7 +98,7 @@ def step_times(steps: Sequence[float], level: float | None = None) -> StepTimes 
 
 
 def _variation(steps: Sequence[float], mean: float) -> float | None:
-    """Standard deviation over mean; None of a single step, or of steps too short to have a mean."""
+    """Standard deviation over mean; None for a single step, or steps too short to have a mean."""
     if len(steps) < 2 or mean <= 0:
         return None
     parts = [seconds / mean - 1.0 for seconds in steps]
@@ -106,7 +107,7 @@ def _variation(steps: Sequence[float], mean: float) -> float | None:
 
 @lru_cache(4096)
 def _places(count: int) -> list[tuple[int, int, float]]:
-    """For every level, the steps of so many that it lies between and how far; none beyond the first and the last."""
+    """For every level, the two steps around it and the distance between them, clipped to the first and last step."""
     last = count - 1
     positions = [min(max(share * (count + 1) - 1.0, 0.0), float(last)) for share in LEVELS]
     return [(int(position), min(int(position) + 1, last), position - int(position)) for position in positions]

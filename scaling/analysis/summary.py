@@ -1,8 +1,8 @@
 """Points from their launches: an estimate with its interval and a verdict per point. Pure.
 
-The launch is the unit of replication: each counts once, by the mean of the steps of its quiet turns, however many it
-took. A launch that measured another point, or that others are seen to have disturbed, is not used; none is left
-out for its result. What cannot be seen, as neighbours on the same cores, is part of the host, and in the interval.
+The launch is the unit of replication: each counts once, by the mean of the steps of its quiet turns, however many these
+are. Launches that measured another point, or that others visibly disturbed, are left out; no launch is left out for its
+result. Invisible disturbances, such as neighbours on the same cores, are part of the host and its intervals.
 """
 
 from collections import defaultdict
@@ -25,26 +25,24 @@ from scaling.analysis.turns import TurnTimes, share_taken
 from scaling.machine.cpulist import CpuSet
 from scaling.study.planning import Point
 
-# A time that may be anything has no interval worth the name, but one that has ends.
+# Keeps the ends of an interval finite, whatever others took.
 LARGEST_REACH = 0.99
-
-# A drift is a doubt only where it is also more than chance.
+# A drift is a doubt only if it is also significant.
 DRIFT_SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One run of a point as the analysis sees it; without seconds it failed, for the reason given.
+    """One run of a point for the analysis; a failed run has no seconds but a `reason`.
 
-    A run that took turns with the other points of its series has a `cohort`, which they share. One that others
-    disturbed in all its turns may have been `adjusted` for what they took, as its seconds then are. Those of a program
-    are of its `whole_process`, from start to exit, or times that it reports itself, of which the CPU time is not known;
-    any other run has None there. One that is not `witnessed` is of another tool's file, which says
-    nothing but its time. It `started` at a second of the epoch. `cpus_busy` is its CPU time per second, `clock_hz` its
-    cycles per second of CPU time, `ipc` its instructions per cycle, `throttled_share` the share of the periods of its
-    CPU quota in which it ran into it, `pipeline_share` the share of its CPU time that its input pipeline took. `rates`
-    are items per second, round by round; of a `pack` those of all its replicas. `energy` is that of a step, where it
-    was metered. `figures` are what its workload reports beside its steps, each in the median of them.
+    A run that took turns with the other points of its series shares their `cohort`. If others disturbed all its turns,
+    its seconds may be `adjusted` for that. A program is timed as a `whole_process`, from start to exit, or reports
+    times itself, whose CPU time is unknown; other runs have None there. Launches of another tool's file are not
+    `witnessed`: only their time is known. `started` is in seconds since the epoch. `cpus_busy` is CPU time per second,
+    `clock_hz` cycles per second of CPU time, `ipc` instructions per cycle, `throttled_share` the share of its quota's
+    periods in which it was stopped, `pipeline_share` the share of its CPU time in the input pipeline. `rates` are items
+    per second by round, for all replicas of a `pack`. `energy` is for one step, if it was metered. `figures` are
+    further values that the workload reports, each as the median over steps.
     """
 
     point: Point
@@ -85,15 +83,20 @@ class Launch:
 
     @property
     def misplaced(self) -> bool:
-        """Whether it measured another point than it was meant to."""
+        """Whether it measured another point than intended."""
         return bool(self.doubts) and any(doubt.rule.verdict is Verdict.NOT_VALID for doubt in self.doubts)
+
+    @property
+    def group(self) -> str:
+        """The cohort, or else the block, of launches that were made together."""
+        return self.cohort or str(self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class HostSlowdown:
-    """The mean steps of all turns over the step time: quantiles of the ratio, and the share of turns that was quiet.
+    """The mean steps of all turns over the step time: quantiles of the ratio, and the share of quiet turns.
 
-    A launch that had the machine to itself is one turn. Without `turns` of its own it stands between counts that have.
+    A launch that had the machine to itself is one turn. Without `turns` it is interpolated between measured counts.
     """
 
     p10: float
@@ -105,13 +108,12 @@ class HostSlowdown:
 
 @dataclass(frozen=True)
 class Summary:
-    """A point over its launches: the figure, what it rests on, and what speaks against it.
+    """A point over its launches: its estimate, its launches and its doubts.
 
-    The step time of a disturbed point is that of its fastest launch, an upper bound without an interval. Launches that
-    were left out for what happened beside them are `disturbed`. `turn_ratios` are the mean steps of all turns over the
-    step time, launch by launch, and `slowdown` sums them up; they were watched for `watched_seconds`, from the first to
-    the last. `reach` is by how much the step time may be off for what
-    others took, which the launches do not show.
+    A disturbed point has the step time of its fastest launch, an upper bound without an interval. `disturbed` are the
+    launches left out for disturbances. `turn_ratios` are the mean steps of all turns over the step time, by launch, and
+    `slowdown` summarises them; they were watched for `watched_seconds`, from the first to the last. `reach` is the
+    error of the step time due to CPU time taken by others, which the launches do not show.
     """
 
     point: Point
@@ -133,30 +135,31 @@ class Summary:
 
     @property
     def valid(self) -> bool:
-        """Whether fits take it: it is ok, or imprecise and counts by its weight."""
+        """Whether fits use it: it is ok, or imprecise and counts by its weight."""
         return self.verdict.valid
 
     @property
     def launches(self) -> tuple[float, ...]:
-        """The seconds of the launches that count, in the order they were made."""
+        """The seconds of the launches that count, in the order of their numbers."""
         return tuple(launch.seconds for launch in self.used if launch.seconds is not None)
+
+    @property
+    def made(self) -> tuple[Launch, ...]:
+        """The launches that count and the disturbed ones."""
+        return (*self.used, *self.disturbed)
 
     @cached_property
     def step_times(self) -> tuple[StepTimes, ...]:
         """All counted steps of its launches, over the step time of the point."""
         level = self.step.value if self.step else 0.0
-        return tuple(replace(steps, level=level) for _, steps in self._launches_with_steps())
+        return tuple(replace(steps, level=level) for steps in self._steps())
 
-    def _launches_with_steps(self) -> list[tuple[Launch, StepTimes]]:
-        launches = (*self.used, *self.disturbed) if self.step else ()
-        return [(one, one.step_times) for one in launches if one.witnessed and one.step_times]
+    def _steps(self) -> list[StepTimes]:
+        return [one.step_times for one in (self.made if self.step else ()) if one.witnessed and one.step_times]
 
     @cached_property
     def drift(self) -> float | None:
-        """By how much it moved from its first launch to its last, where that is more than chance and the limit.
-
-        None for runs of another tool's file, which have no blocks that could be compared.
-        """
+        """The relative change from its first launch to its last, if it is significant; None for another tool's file."""
         moved = drift(self.used)
         if moved is None or not all(launch.witnessed for launch in self.used):
             return None
@@ -165,27 +168,25 @@ class Summary:
 
     @cached_property
     def peak_memory_bytes(self) -> float | None:
-        """The most memory a launch has had at once, disturbed or not, in the median; None where it is not known."""
-        launches = (*self.used, *self.disturbed)
-        known = [launch.peak_memory_bytes for launch in launches if launch.peak_memory_bytes is not None]
+        """The median over launches, disturbed or not, of their peak memory; None if it is unknown."""
+        known = _known(self.made, "peak_memory_bytes")
         return median(known) if known else None
 
     @cached_property
     def throttled_share(self) -> float | None:
-        """The share of the periods of its CPU quota in which it ran into it, over launches; None without a quota."""
-        known = [launch.throttled_share for launch in self.used if launch.throttled_share is not None]
+        """The mean share of its CPU quota's periods in which it was stopped; None without a quota."""
+        known = _known(self.used, "throttled_share")
         return fmean(known) if known else None
 
     @cached_property
     def pipeline_share(self) -> float | None:
-        """The share of its CPU time that its pipeline took, over all launches; None without a pipeline."""
-        launches = (*self.used, *self.disturbed)
-        known = [launch.pipeline_share for launch in launches if launch.pipeline_share is not None]
+        """The mean share of CPU time in its input pipeline, over all launches; None without a pipeline."""
+        known = _known(self.made, "pipeline_share")
         return fmean(known) if known else None
 
     @cached_property
     def rate(self) -> Estimate | None:
-        """Items per second of all replicas together; a bound of a disturbed point, None where nothing was measured."""
+        """Items per second of all replicas together; a bound for a disturbed point, None without a step time."""
         together = [launch.pack.items_per_second for launch in self.used if launch.pack]
         if self.valid and together and min(together) > 0:
             return estimates.location(together)
@@ -194,55 +195,43 @@ class Summary:
 
     @cached_property
     def energy(self) -> EnergyFigures | None:
-        """The energy of a step and what follows from it, over the launches that count; None where no meter told."""
+        """The figures of merit of a step over its metered launches; None without a meter."""
         return energy_figures([launch.energy for launch in self.metered if launch.energy], self.items)
 
     @property
     def metered(self) -> tuple[Launch, ...]:
-        """The launches whose energy counts: those used or, of a disturbed point, all, of turns that had the packages to
-        themselves."""
+        """The launches whose energy counts: the used ones or, for a disturbed point, all."""
         return tuple(launch for launch in self.used or self.disturbed if launch.energy)
 
     @cached_property
     def launch_count(self) -> int:
-        """How many launches count."""
+        """The number of launches that count."""
         return len(self.used)
 
     @cached_property
     def step_counts(self) -> tuple[int, int] | None:
-        """The fewest and the most steps that a launch counted; None where none is known."""
-        counts = [steps.count for _, steps in self._launches_with_steps()]
+        """The fewest and the most counted steps of a launch; None if no launch has any."""
+        counts = [steps.count for steps in self._steps()]
         return (min(counts), max(counts)) if counts else None
 
     @cached_property
     def step_figures(self) -> dict[str, Estimate | None]:
-        """How all steps are distributed: mean, standard deviation, coefficient of variation and quantiles, by name."""
-        launches = [steps.figures for _, steps in self._launches_with_steps()]
+        """Mean, standard deviation, coefficient of variation and quantiles of all steps, by name."""
+        launches = [steps.figures for steps in self._steps()]
         columns = zip(*launches, strict=True) if launches else repeat(())
-        return dict(zip(STEP_FIGURES, map(_over_launches, columns), strict=False))
+        return dict(zip(STEP_FIGURES, map(estimates.over_launches, columns), strict=False))
 
     def figure(self, name: str) -> Estimate | None:
-        """A figure that the workload reports beside its steps, with its interval over launches; None without it."""
-        return _over_launches(launch.figures.get(name) for launch in (self.used or self.disturbed))
+        """A further value that the workload reports, with its interval over launches; None without it."""
+        return estimates.over_launches(launch.figures.get(name) for launch in (self.used or self.disturbed))
 
     def quantile(self, level: float) -> Estimate | None:
-        """The time that a share of all steps stays within, with its interval over launches; None where none knows."""
-        return _over_launches(steps.quantile(level) for _, steps in self._launches_with_steps())
-
-
-def _over_launches(figures: Iterable[float | None]) -> Estimate | None:
-    """A figure of all steps of a launch, with its interval over launches; None where none has it.
-
-    Steps that all took the same time have no deviation, and a figure that is zero has no interval.
-    """
-    known = [figure for figure in figures if figure is not None]
-    if not known:
-        return None
-    return estimates.location(known) if min(known) > 0 else Estimate(fmean(known))
+        """The time within which this share of steps lies, with its interval over launches; None with too few steps."""
+        return estimates.over_launches(steps.quantile(level) for steps in self._steps())
 
 
 def summarize(launches: Iterable[Launch]) -> list[Summary]:
-    """A summary for every point, in the order points have in a table: by axes, then by cores."""
+    """A summary for every point, in table order: by axes, then by cores."""
     by_point: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
         by_point[launch.point].append(launch)
@@ -256,7 +245,7 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     measured = _with_doubts([launch for launch in launches if launch.seconds is not None])
     used = [launch for launch in measured if not launch.spoiled]
     reach = reach_of(used)
-    location = estimates.location(_seconds(used)).reach_further(reach) if used else None
+    location = estimates.location(_known(used, "seconds")).reach_further(reach) if used else None
     about_point = tuple(_about_point(used, location))
     verdict = _verdict(used, launches, measured, about_point)
     step = _step(verdict, location, measured)
@@ -281,17 +270,16 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
 
 
 def _watched_seconds(launches: Sequence[Launch]) -> float | None:
-    """The time from the first launch to the end of the last; None where it is not known."""
     known = [(one.started, one.started + (one.wall_seconds or 0.0)) for one in launches if one.started is not None]
     return max(end for _, end in known) - min(start for start, _ in known) if known else None
 
 
-def _seconds(launches: Iterable[Launch]) -> list[float]:
-    return [launch.seconds for launch in launches if launch.seconds is not None]
+def _known(launches: Iterable[Launch], name: str) -> list[float]:
+    return [value for launch in launches if (value := getattr(launch, name)) is not None]
 
 
 def reach_of(launches: Sequence[Launch]) -> Reach:
-    """By how much launches that count may all be off: slowed by others, or adjusted by too much or too little."""
+    """The error common to launches that count: slowed by others, or adjusted by too much or too little."""
     taken = share_taken(turn for launch in launches for turn in launch.turns)
     uncertain = fmean([one.adjusted.uncertain if one.adjusted else 0.0 for one in launches] or [0.0])
     either_way = 1 - exp(-uncertain)
@@ -299,25 +287,21 @@ def reach_of(launches: Sequence[Launch]) -> Reach:
 
 
 def _about_point(used: Sequence[Launch], location: Estimate | None) -> Iterable[Doubt]:
-    """What speaks against a point as a whole."""
-    half_width = location.half_width if location else None
     adjusted = [launch.adjusted.correction for launch in used if launch.adjusted]
     if adjusted:
         yield Doubt(rules.ADJUSTED, 1 - exp(-max(adjusted)), launches=len(adjusted), of=len(used))
     if len(used) < rules.FEW_LAUNCHES.limit:
         yield Doubt(rules.FEW_LAUNCHES, len(used))
-    elif estimates.are_equal(_seconds(used)):
+    elif estimates.are_equal(_known(used, "seconds")):
         yield Doubt(rules.EQUAL)
-    elif half_width is None:
-        yield Doubt(rules.NO_ANSWER)
-    elif half_width > rules.WIDE.limit:
-        yield Doubt(rules.WIDE, half_width)
+    else:
+        yield from rules.width_doubts(location.half_width if location else None)
 
 
 def _verdict(
     used: Sequence[Launch], made: Sequence[Launch], measured: Sequence[Launch], about_point: Sequence[Doubt]
 ) -> Verdict:
-    """What a point can be used for; where launches are missing, what became of most of the others."""
+    """The verdict of a point; with too few launches, by the fate of most others."""
     missing = len(made) - len(used)
     if len(used) < rules.FEW_LAUNCHES.limit and missing:
         disturbed = sum(launch.spoiled and not launch.misplaced for launch in measured)
@@ -326,16 +310,16 @@ def _verdict(
 
 
 def _step(verdict: Verdict, location: Estimate | None, measured: Sequence[Launch]) -> Estimate | None:
-    """The step time: for a disturbed point a bound, for one that is not valid what was measured all the same."""
+    """The step time: a bound for a disturbed point, the measured one even if a point is not valid."""
     if verdict is Verdict.DISTURBED:
-        return Estimate(min(_seconds(launch for launch in measured if not launch.misplaced)))
+        return Estimate(min(_known((launch for launch in measured if not launch.misplaced), "seconds")))
     if verdict is Verdict.NOT_VALID and location is None:
-        return estimates.location(_seconds(measured)) if measured else None
+        return estimates.location(_known(measured, "seconds")) if measured else None
     return location
 
 
 def _turns(launch: Launch) -> list[tuple[float, bool]]:
-    """The mean step of every turn, and whether it was quiet; a launch without turns is one."""
+    """The mean step of every turn, and whether it was quiet; a launch without turns is one turn."""
     assert launch.seconds is not None
     return [(turn.seconds, turn.quiet) for turn in launch.turns] or [(launch.seconds, not launch.spoiled)]
 
@@ -347,7 +331,6 @@ def _slowdown(turns: Sequence[tuple[float, bool]], step: float) -> HostSlowdown:
 
 
 def _launch_doubts(launches: Sequence[Launch]) -> Iterable[Doubt]:
-    """The doubts of single launches, each rule once: its worst case, and in how many launches it occurred."""
     by_rule: dict[str, list[Doubt]] = {}
     for launch in launches:
         for doubt in launch.doubts:
@@ -357,60 +340,39 @@ def _launch_doubts(launches: Sequence[Launch]) -> Iterable[Doubt]:
 
 
 def _with_doubts(launches: Sequence[Launch]) -> list[Launch]:
-    """The launches with what their turns and the other launches say against each, beyond their own witness."""
-    return _adjust_if_few(_with_clock_drops([_with_lack_of_quiet(launch) for launch in launches]))
-
-
-def _adjust_if_few(launches: Sequence[Launch]) -> list[Launch]:
-    """The launches; where too few had a quiet turn, those without one adjusted for what others took."""
-    few = sum(not launch.spoiled for launch in launches) < rules.FEW_LAUNCHES.limit
-    if not few:
-        return list(launches)
-    by = slope([launch.turns for launch in launches if not launch.misplaced])
-    adjusted = [_adjust(launch, by) if _lacks_only_quiet(launch) else None for launch in launches]
-    return [
-        launch
-        if other is None
-        else replace(launch, seconds=other.seconds, doubts=_without_lack(launch), adjusted=other)
-        for launch, other in zip(launches, adjusted, strict=True)
-    ]
-
-
-def _adjust(launch: Launch, by: Slope | None) -> Adjusted | None:
-    """A launch adjusted for what others took; None without a slope.
-
-    One that its own quota stops is not adjusted, nor a pack, whose replicas wait each for itself.
-    """
-    return adjust(launch.turns, by) if by and launch.point.in_series else None
-
-
-def _lacks_only_quiet(launch: Launch) -> bool:
-    return {doubt.rule for doubt in launch.doubts if doubt.rule.spoils} == {rules.NO_QUIET_TURN}
-
-
-def _without_lack(launch: Launch) -> tuple[Doubt, ...]:
-    return tuple(doubt for doubt in launch.doubts if doubt.rule is not rules.NO_QUIET_TURN)
-
-
-def _with_lack_of_quiet(launch: Launch) -> Launch:
-    if launch.spoiled or not launch.turns or any(turn.quiet for turn in launch.turns):
-        return launch
-    return replace(launch, doubts=(*launch.doubts, Doubt(rules.NO_QUIET_TURN)))
-
-
-def _with_clock_drops(launches: Sequence[Launch]) -> list[Launch]:
-    """The launches, with a doubt on each that ran at a clock clearly below the fastest."""
+    """The launches with the doubts that follow from turns and clocks; if few are quiet, the others adjusted."""
     fastest = max((launch.mhz or 0.0 for launch in launches), default=0.0)
-    return [_with_clock_drop(launch, fastest) for launch in launches]
+    launches = [_with_own_doubts(launch, fastest) for launch in launches]
+    few = sum(not launch.spoiled for launch in launches) < rules.FEW_LAUNCHES.limit
+    by = slope([launch.turns for launch in launches if not launch.misplaced]) if few else None
+    return [_adjusted(launch, by) for launch in launches] if by else launches
 
 
-def _with_clock_drop(launch: Launch, fastest: float) -> Launch:
+def _with_own_doubts(launch: Launch, fastest: float) -> Launch:
+    doubts = launch.doubts
+    if launch.turns and not launch.spoiled and not any(turn.quiet for turn in launch.turns):
+        doubts = (*doubts, Doubt(rules.NO_QUIET_TURN))
     drop = 1 - launch.mhz / fastest if launch.mhz else 0.0
-    return replace(launch, doubts=(*launch.doubts, Doubt(rules.CLOCK, drop))) if drop > rules.CLOCK.limit else launch
+    if drop > rules.CLOCK.limit:
+        doubts = (*doubts, Doubt(rules.CLOCK, drop))
+    return launch if doubts is launch.doubts else replace(launch, doubts=doubts)
+
+
+def _adjusted(launch: Launch, by: Slope) -> Launch:
+    """The launch adjusted for disturbance, if nothing else is wrong with it.
+
+    Launches stopped by their own quota are not adjusted, nor packs, whose replicas wait separately.
+    """
+    broken = {doubt.rule for doubt in launch.doubts if doubt.rule.spoils}
+    other = adjust(launch.turns, by) if broken == {rules.NO_QUIET_TURN} and launch.point.in_series else None
+    if other is None:
+        return launch
+    doubts = tuple(doubt for doubt in launch.doubts if doubt.rule is not rules.NO_QUIET_TURN)
+    return replace(launch, seconds=other.seconds, doubts=doubts, adjusted=other)
 
 
 def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
-    """How a point moved from its first launch to its last, as a ratio, with the probability of chance.
+    """The ratio of a point's last launch to its first, with the probability of chance.
 
     A straight line through the logarithms in the order of launches; None with fewer than three.
     """
@@ -434,39 +396,24 @@ def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
 def launch_ratio(
     above: Sequence[Launch], below: Sequence[Launch], value: Callable[[Launch], float | None]
 ) -> Estimate | None:
-    """The ratio of what launches have of a value, by pairs where at least three belong together.
-
-    Launches without the value are left out; None where there are no others on either side.
-    """
-    pairs = _paired_ratios(above, below, value)
+    """The ratio of a value of launches, by pairs made together if there are three; None if a side lacks it."""
+    partners = {launch.group: value(launch) for launch in above if launch.witnessed}
+    both = [(partners.get(launch.group), value(launch)) for launch in below if launch.witnessed]
+    pairs = [one / other for one, other in both if one and other]
     if len(pairs) >= rules.FEW_LAUNCHES.limit and not estimates.are_equal(pairs):
         return estimates.location(pairs)
     values, others = ([known for launch in side if (known := value(launch))] for side in (above, below))
     return estimates.ratio(values, others) if values and others else None
 
 
-def _paired_ratios(
-    above: Sequence[Launch], below: Sequence[Launch], value: Callable[[Launch], float | None]
-) -> list[float]:
-    """The ratios of launches that were made together: those of one cohort, or of one block."""
-    partners = {_group(launch): value(launch) for launch in above if launch.witnessed}
-    both = [(partners.get(_group(launch)), value(launch)) for launch in below if launch.witnessed]
-    return [one / other for one, other in both if one and other]
-
-
-def _group(launch: Launch) -> str | int:
-    """What launches that were made together share: their cohort, or else their block."""
-    return launch.cohort or launch.number
-
-
-# Points are sorted by these, then by their other settings, then by cores.
+# Points are sorted by these settings, then by the others, then by cores.
 SORTED_FIRST = ("workload", "mode", "size", "items", "placement", "smt", "replicas", "quota", "intra", "inter")
 _OTHERS = (name for name in Point.__dataclass_fields__ if name not in (*SORTED_FIRST, "cores"))
 _SORTED_BY = (*SORTED_FIRST, *_OTHERS, "cores")
 
 
 def table_order(point: Point) -> tuple[object, ...]:
-    """What points are sorted by in a table; of a setting no value comes first, then numbers, then words."""
+    """The sort key of points in a table; within a setting no value comes first, then numbers, then words."""
     return tuple(_order(getattr(point, name)) for name in _SORTED_BY)
 
 
@@ -478,7 +425,7 @@ def _order(value: float | str | None) -> tuple[int, float, str]:
 
 @dataclass(frozen=True, slots=True)
 class PointSelection:
-    """The points that fits rest on, and those that were measured and left out as disturbed or not valid."""
+    """The points that fits use, and the measured ones left out as disturbed or not valid."""
 
     taken: tuple[Summary, ...]
     left_out: tuple[Summary, ...]
@@ -490,7 +437,7 @@ class PointSelection:
 
 
 def select_points(summaries: Iterable[Summary]) -> PointSelection:
-    """The points that fits take, those that are ok or imprecise, and the others that were measured."""
+    """The points that fits use, which are ok or imprecise, and the other measured ones."""
     measured = [summary for summary in summaries if summary.step is not None]
     return PointSelection(
         tuple(summary for summary in measured if summary.valid),

@@ -1,6 +1,6 @@
-"""A traced run: step by step, how long each type of operation took, for what, and how often it ran. Pure values.
+"""A traced run: the time, purpose and executions of each type of operation, step by step. Pure values.
 
-Read by the process that is measured, so nothing heavy is imported here.
+The measured process imports this module, so it imports nothing heavy.
 """
 
 from collections import defaultdict
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OpTime:
-    """All executions of one op type for one purpose in one step, their seconds summed.
+    """All executions of one op type for one purpose in one step, with their total seconds.
 
-    The purpose is None where the trace does not tell it, as traces of before there were purposes.
+    The purpose is None in traces from before there were purposes.
     """
 
     type: str
@@ -29,10 +29,9 @@ class OpTime:
 
 @dataclass(frozen=True, slots=True)
 class TracedStep:
-    """One step: its wall time, its ops, and the time the framework spent between ops handing them out.
+    """One step: its wall time, its ops, and the framework's overhead between ops.
 
-    Where the inter-op pool has several threads, ops run at the same time and their seconds may add up to more than the
-    wall time; `overlap_seconds` is the excess of the sum.
+    `overlap_seconds` is the excess of the ops' seconds over wall time if several inter-op threads ran them.
     """
 
     wall_seconds: float
@@ -47,16 +46,16 @@ class TracedStep:
 
     @property
     def unexplained_seconds(self) -> float:
-        """What is left of the wall time: ops, overhead and this are all of it."""
+        """The rest of the wall time, besides ops and overhead."""
         return self.wall_seconds - self.op_seconds - self.overhead_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The traced steps of one launch of a point, first and last already dropped, beside plain steps of the same run.
+    """The traced steps of one launch of a point, without the first and last, beside plain steps of the same run.
 
-    `threads` is the size of the intra-op pool, `inter` of the other, as the run had them. It was `quiet` where others
-    did not disturb its plain steps, which follow at once; what they do to traced ones nothing tells.
+    `threads` is the size of the intra-op pool, `inter` of the inter-op pool. `quiet` means that others did not disturb
+    its plain steps, which follow at once; disturbances of traced steps are unknown.
     """
 
     point: "Point"
@@ -70,7 +69,7 @@ class Trace:
 
 
 def traces_by_point(traces: Iterable[Trace]) -> "dict[Point, list[Trace]]":
-    """The launches of every point, in the order they come."""
+    """The launches of every point, in order of appearance."""
     by_point: dict[Point, list[Trace]] = defaultdict(list)
     for trace in traces:
         by_point[trace.point].append(trace)

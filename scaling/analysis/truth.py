@@ -1,12 +1,12 @@
-"""What a workload states to be true of itself, to hold a fit against. Pure.
+"""The serial fraction that a workload states about itself, to check a fit. Pure.
 
-A workload whose serial fraction is fixed by construction states it, with the seconds of a step that does no work:
-those of handing out shares to its threads and waiting for them. The step on n cores then takes
-T(n) = W (s + (1 - s) / n) + h(n), with W = T(1) - h(1), and a fit should find the serial fraction of these times: their
-metric of Karp and Flatt (1990) at the largest number of cores. Without such overhead it is s itself. Under weak scaling
-a step on n cores takes T(n) = n W / (s + (1 - s) n) + h(n), and a fit should find the fraction of Gustafson's law.
+A workload whose serial fraction is fixed by construction states it, with the seconds of a step without work: the time
+to hand out shares to its threads and to wait for them. A step on n cores then takes T(n) = W (s + (1 - s) / n) + h(n),
+with W = T(1) - h(1), and a fit should find the serial fraction of these times: their metric of Karp and Flatt (1990) at
+the largest number of cores. Without overhead it is s itself. Under weak scaling a step on n cores takes T(n) = n W / (s
++ (1 - s) n) + h(n), and a fit should find the fraction in Gustafson's law.
 
-Read in the child before it has checked where it is pinned, so nothing is imported here that loads an array library.
+The child imports this module before it has verified its affinity, so it imports no array library.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from scaling.analysis.estimates import Estimate
 
 @dataclass(frozen=True, slots=True)
 class StatedTruth:
-    """The serial fraction of a step's work, and the seconds of a step that does none."""
+    """The serial fraction of a step's work, and the seconds of a step without work."""
 
     serial_fraction: float
     overhead_seconds: float
@@ -26,22 +26,19 @@ class StatedTruth:
 
 @dataclass(frozen=True, slots=True)
 class TruthCheck:
-    """The serial fraction that a fit should find, and what it found, as far as deviations from a law allow."""
+    """The serial fraction that a fit should find, and the fitted one."""
 
     serial_fraction: float
     found: Estimate
 
     @property
     def inside(self) -> bool:
-        """Whether the interval holds it."""
+        """Whether the interval contains it."""
         return bool(self.found.contains(self.serial_fraction))
 
 
 def combine(stated: Sequence[StatedTruth | None]) -> StatedTruth | None:
-    """What several launches state together, with the least overhead, as what disturbs them only adds to it.
-
-    None where one states nothing or they differ.
-    """
+    """The common statement of launches, with the least overhead; None if one states nothing or they differ."""
     known = [truth for truth in stated if truth is not None]
     if not known or len(known) < len(stated) or len({truth.serial_fraction for truth in known}) > 1:
         return None
@@ -51,7 +48,7 @@ def combine(stated: Sequence[StatedTruth | None]) -> StatedTruth | None:
 def expected_serial_fraction(
     one_core_seconds: float, one_core: StatedTruth, cores: float, many: StatedTruth, scale: Scale = "strong"
 ) -> float:
-    """The serial fraction that the stated times on one core and on many mean: Karp-Flatt's, or Gustafson's."""
+    """The serial fraction of the stated times on one core and on many: Karp-Flatt's, or Gustafson's."""
     serial = many.serial_fraction
     work = one_core_seconds - one_core.overhead_seconds
     if scale == "weak":

@@ -1,13 +1,13 @@
 """Turns: the stretches of steps that the processes of a cohort take one after another, and how quiet each was. Pure.
 
-A *launch* of a series is a cohort: one fresh process per point, all alive, all stopped but one. In a *round* every
-process takes one turn, in random order, so that what the machine does to one point it does to all. Round 0 is warm-up.
+A *launch* of a series is a cohort: one fresh process per point, all alive, all but one stopped. In a *round* every
+process takes one turn, in random order, so that all points meet the same conditions of the machine. Round 0 is warm-up.
 A run that had the machine to itself from its first step to its last (`design = "apart"`) has no turns.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 from math import sqrt
 from statistics import fmean
 from typing import NamedTuple
@@ -16,29 +16,24 @@ from scaling.analysis import rules
 from scaling.analysis.witness import SLACK_SECONDS
 
 WARMUP_ROUND, FIRST_ROUND = 0, 1
-
-# Why the run of a program has ended: it was executed as often as it was to be.
+# The reason for the end of a program's run: it was executed as often as requested.
 EXECUTIONS = "executions"
-
-# A turn is quiet where others took no more than this many CPU-seconds per second, summed over the CPUs in use.
+# A turn is quiet if others took at most this number of CPU-seconds per second, summed over the CPUs in use.
 QUIET = 0.10
-
-# No step can have lost more than this: ticks of the kernel that all fell into one short turn say nothing.
+# The largest plausible loss of a step: all ticks of the kernel may happen to fall into one short turn.
 LARGEST_SHARE = 0.5
-
-# CPU time per second beyond these is no measurement.
+# The range of plausible CPU time per second.
 LEAST_BUSY, MOST_BUSY = 1e-6, 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a run: which steps of the run fall into it, and what else happened during those that count.
+    """One turn of a run: its steps, and the disturbances of its counted steps.
 
     The first `unsettled` of its `steps` steps are not counted: a process that was just continued finds its caches cold
-    and its CPU at another speed. `seconds` and the witness are those of the counted steps. CPU time is summed over the
-    CPUs in use and not divided by their number: a step waits for its slowest thread. `sibling_seconds` is what others
-    took of the other threads of the same cores, `elsewhere_seconds` of all further CPUs. None is what the machine does
-    not report.
+    and its CPU at another speed. All times are of the counted steps. CPU time is summed over the CPUs in use and not
+    divided by their number: a step waits for its slowest thread. Others took `sibling_seconds` of the other threads of
+    the same cores, and `elsewhere_seconds` of all further CPUs. None means that the machine does not report it.
     """
 
     round: int
@@ -62,8 +57,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnSpan:
-    """When a turn was, in seconds of the clock that all processes of a machine share: when its first step began, when
-    the first that counts did, and when the last had ended."""
+    """The times of a turn by the machine's common clock: start, start of counted steps, end."""
 
     began: float
     counted_from: float
@@ -74,25 +68,28 @@ class TurnSpan:
 CountedTurn = tuple[Turn, tuple[float, ...]]
 
 
+def settled_steps(step_seconds: Sequence[float], turns: Sequence[Turn]) -> list[CountedTurn]:
+    """Every turn with the seconds of its counted steps."""
+    ends = accumulate(turn.steps for turn in turns)
+    return [
+        (turn, tuple(step_seconds[end - turn.steps + turn.unsettled : end]))
+        for turn, end in zip(turns, ends, strict=True)
+    ]
+
+
 def counted_steps(step_seconds: Sequence[float], turns: Sequence[Turn]) -> list[CountedTurn]:
-    """Every turn with the seconds of its counted steps; warm-up is left out."""
-    split, start = [], 0
-    for turn in turns:
-        end = start + turn.steps
-        if turn.round != WARMUP_ROUND:
-            split.append((turn, tuple(step_seconds[start + turn.unsettled : end])))
-        start = end
-    return split
+    """Every turn except warm-up, with the seconds of its counted steps."""
+    return [pair for pair in settled_steps(step_seconds, turns) if pair[0].round != WARMUP_ROUND]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnTimes:
-    """A turn as the analysis sees it: the mean of its steps, and how disturbed it was.
+    """A turn for the analysis: the mean of its steps, and its disturbance.
 
-    `disturbance` is what others took, in CPU-seconds per second over all CPUs in use, less what the clock of the kernel
-    cannot tell; None where nothing is reported. `stolen`, `foreign` and `waited` are the same shares as they were read.
-    Of a pack these are the means of its replicas, whose steps do not wait for each other. `elsewhere` is what others
-    took of CPUs that were not in use, and `cpus_busy` the CPU time of the run itself per second.
+    `disturbance` is the CPU time that others took, in CPU-seconds per second over all CPUs in use, less the resolution
+    of the kernel's clock; None if nothing is reported. `stolen`, `foreign` and `waited` are the raw shares. All of
+    these are means over the replicas of a pack, whose steps do not wait for each other. `elsewhere` is the share that
+    others took of unused CPUs, and `cpus_busy` the run's own CPU time per second.
     """
 
     round: int
@@ -106,7 +103,7 @@ class TurnTimes:
 
     @property
     def calm(self) -> bool:
-        """Whether it was quiet, and nobody is known to have used other CPUs either, which may be of the same cores."""
+        """Whether it was quiet, without known load on other CPUs either, which may share its cores."""
         return self.quiet and (self.elsewhere is None or self.elsewhere <= rules.LOAD_ELSEWHERE.limit)
 
     @property
@@ -116,13 +113,13 @@ class TurnTimes:
 
 
 def was_quiet(turn: Turn, cpus: int, replicas: int = 1) -> bool:
-    """Whether nobody is known to have taken CPU time from a turn on so many CPUs, or from replicas that share them."""
+    """Whether nobody is known to have taken CPU time from a turn on these CPUs, which replicas share."""
     disturbance = _disturbance(turn, cpus, replicas) if turn.seconds > 0 else None
     return disturbance is None or disturbance <= QUIET
 
 
 def _turn_times(turn: Turn, steps: Sequence[float], cpus: int, replicas: int) -> TurnTimes:
-    seconds = turn.seconds * replicas
+    seconds, elsewhere = turn.seconds * replicas, turn.elsewhere_seconds
     # A folder may have a hundred thousand of them, and a call by position takes half as long as one by name.
     return TurnTimes(
         turn.round,
@@ -131,7 +128,7 @@ def _turn_times(turn: Turn, steps: Sequence[float], cpus: int, replicas: int) ->
         (turn.steal_seconds or 0.0) / seconds,
         (turn.foreign_seconds or 0.0) / seconds,
         None if turn.wait_seconds is None else turn.wait_seconds / seconds,
-        _elsewhere(turn, cpus),
+        None if elsewhere is None else max(0.0, elsewhere - SLACK_SECONDS * sqrt(cpus)) / turn.seconds,
         None if turn.cpu_seconds is None else turn.cpu_seconds / turn.seconds,
     )
 
@@ -141,7 +138,7 @@ def _mean(steps: Sequence[float]) -> float:
 
 
 class LaunchTimes(NamedTuple):
-    """The step time of a launch, how many CPUs it kept busy, and its turns."""
+    """The step time of a launch, the number of CPUs it kept busy, and its turns."""
 
     seconds: float | None
     cpus_busy: float | None
@@ -149,10 +146,10 @@ class LaunchTimes(NamedTuple):
 
 
 def launch_times(counted: Iterable[CountedTurn], cpus: int, replicas: int = 1) -> LaunchTimes:
-    """What the turns of a launch on so many CPUs come to: the mean of the steps of its calmest turns.
+    """The times of a launch on some CPUs: the mean of the steps of its calmest turns.
 
-    A CPU runs at two speeds where it has neighbours: a quantile of steps jumps from one to the other, their mean does
-    not. Where no turn was quiet all are used, and the launch is left out of its point or adjusted.
+    A CPU runs at two speeds if it has neighbours: a quantile of steps jumps between them, the mean does not. Without a
+    quiet turn all are used, and the launch is left out of its point or adjusted.
     """
     timed = [(turn, steps) for turn, steps in counted if steps and turn.seconds > 0]
     turns = tuple([_turn_times(turn, steps, cpus, replicas) for turn, steps in timed])
@@ -161,36 +158,29 @@ def launch_times(counted: Iterable[CountedTurn], cpus: int, replicas: int = 1) -
     steps = [*chain.from_iterable([steps for turn, (_, steps) in zip(turns, timed, strict=True) if id(turn) in calm])]
     if not steps:
         return LaunchTimes(None, None, turns)
-    return LaunchTimes(_mean(steps), _mean_busy(used), turns)
+    known = [turn.cpus_busy for turn in used if turn.cpus_busy is not None]
+    busy = fmean(known) if known else 0.0
+    return LaunchTimes(_mean(steps), busy if LEAST_BUSY < busy < MOST_BUSY else None, turns)
 
 
 def _disturbance(turn: Turn, cpus: int, replicas: int) -> float | None:
-    """CPU time per second and replica that was stolen, or that others used on the same cores.
-
-    Threads that wait without either wait for each other.
-    """
+    """CPU time per second and replica that was stolen, or that others used on the same cores."""
     others = (turn.steal_seconds, turn.foreign_seconds, turn.sibling_seconds)
     known = [seconds for seconds in others if seconds is not None]
     slack = SLACK_SECONDS * sqrt(cpus / replicas)
     return max(0.0, sum(known) / replicas - slack) / turn.seconds if known else None
 
 
-def _elsewhere(turn: Turn, cpus: int) -> float | None:
-    seconds = turn.elsewhere_seconds
-    return None if seconds is None else max(0.0, seconds - SLACK_SECONDS * sqrt(cpus)) / turn.seconds
-
-
 def calmest(turns: Iterable[TurnTimes]) -> list[TurnTimes]:
-    """The calm turns; where there is none, the quiet ones."""
+    """The calm turns or, without any, the quiet ones."""
     quiet = [turn for turn in turns if turn.quiet]
     return [turn for turn in quiet if turn.calm] or quiet
 
 
 def share_taken(turns: Iterable[TurnTimes]) -> float:
-    """The share of their time that steps of quiet turns may have lost to others, which the limit of quiet lets pass.
+    """The share of their time that steps of quiet turns may have lost to others within the limit of quiet.
 
-    Turns lost what was stolen and what other processes took; a step loses nothing to a process its threads did not wait
-    for.
+    A step loses nothing to another process that its threads did not wait for.
     """
     quiet = calmest(turns)
     if not quiet:
@@ -198,9 +188,3 @@ def share_taken(turns: Iterable[TurnTimes]) -> float:
     taken = fmean(turn.stolen + turn.foreign for turn in quiet)
     waits = [turn.stolen + turn.waited for turn in quiet if turn.waited is not None]
     return min(LARGEST_SHARE, taken, fmean(waits) if waits else taken)
-
-
-def _mean_busy(turns: Sequence[TurnTimes]) -> float | None:
-    known = [turn.cpus_busy for turn in turns if turn.cpus_busy is not None]
-    busy = fmean(known) if known else 0.0
-    return busy if LEAST_BUSY < busy < MOST_BUSY else None

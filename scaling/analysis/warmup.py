@@ -1,7 +1,6 @@
-"""Which steps of a launch were warm-up, and whether the rest are steady. Pure.
+"""The warm-up steps of a launch, and the steadiness of the others. Pure.
 
-Warm-up is slower than what follows, so only slower steps at the start are set aside. Faster ones are what the program
-can do: others came later and slowed it down.
+Only slower steps at the start are warm-up. Faster ones show what the program can do before others slow it down.
 """
 
 from collections.abc import Sequence
@@ -11,20 +10,18 @@ from statistics import fmean, median
 
 from scaling.analysis.rules import UNSTEADY
 
-# A step belongs to the steady state when it, and the next few together, are no slower than the second half of a launch.
+# A step is steady if it, and this number of steps from it, are no slower than the second half of a launch.
 WINDOW = 3
-
-# Agreement: within three robust standard errors of a window's median, and never stricter than half a percent.
+# The tolerance: three robust standard errors of a window's median, at least half a percent.
 STANDARD_ERRORS = 3.0
 LEAST_TOLERANCE = 0.005
 NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
-
 # Fewer steps than this are too few to compare halves.
 LEAST_TO_JUDGE = 8
 
 
 def warmup_steps(step_seconds: Sequence[float]) -> int:
-    """How many steps at the start are slower than the rest; at most half of them, so that something is left."""
+    """The number of steps at the start that are slower than the rest, at most half of them."""
     cap = len(step_seconds) // 2
     settled = step_seconds[cap:]
     if not settled:
@@ -39,7 +36,7 @@ def warmup_steps(step_seconds: Sequence[float]) -> int:
 
 
 def level_shift(steady: Sequence[float]) -> float:
-    """The relative difference between the medians of both halves; 0 where chance explains it."""
+    """The relative difference between the medians of both halves; 0 if chance explains it."""
     if len(steady) < LEAST_TO_JUDGE:
         return 0.0
     middle = len(steady) // 2
@@ -53,10 +50,10 @@ def level_shift(steady: Sequence[float]) -> float:
 
 
 def step_noise(steady: Sequence[float]) -> float:
-    """What one step adds to the uncertainty of a launch: noise / sqrt(steps) is the median's standard error, relative.
+    """The noise of a step: noise / sqrt(steps) is the relative standard error of a launch's median.
 
-    The median of normal values has pi/2 times the variance of their mean; neighbouring steps that resemble each other
-    (lag-one correlation r) count for (1 - r) / (1 + r) of a step.
+    The median of normal values has pi/2 times the variance of their mean; with a lag-one correlation r, a step counts
+    as (1 - r) / (1 + r) independent ones.
     """
     if len(steady) < 2:
         return 0.0
@@ -68,7 +65,7 @@ def step_noise(steady: Sequence[float]) -> float:
 
 
 def deviation(values: Sequence[float]) -> float:
-    """The standard deviation by the median absolute deviation, which a few outliers do not move."""
+    """The standard deviation by the median absolute deviation, which a few outliers hardly move."""
     return _deviation_from(values, median(values))
 
 

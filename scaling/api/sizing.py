@@ -5,10 +5,9 @@ from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
-from scaling.analysis.capacity import answer, scaling_limits
+from scaling.analysis.capacity import answer, answer_job, scaling_limits
 from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.sizing.jobs import answer_job
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
 from scaling.analysis.sizing.sizes import Price
 from scaling.analysis.step_times import FARTHEST

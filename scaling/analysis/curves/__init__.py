@@ -1,5 +1,5 @@
-"""Scaling laws, and the curve of every series: what was measured, the posterior, its draws, and what is read off them.
+"""Scaling laws, and the curve of every series.
 
-Read in this order: `laws` (the formulae), `observations` (launches to counts), `posterior` (the model), `draws` (whole
-curves) and `fit` (a series in, everything that is said of its curve out).
+Reading order: `laws` (formulae), `observations` (launches to counts), `posterior` (the model), `draws` (whole curves)
+and `fit` (the curve of a series and the figures read off it).
 """

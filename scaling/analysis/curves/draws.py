@@ -1,4 +1,4 @@
-"""Draws of whole curves, off which everything is read: speedup, efficiency, limit, sizes, bands. Pure."""
+"""Draws of whole curves, the source of every figure: speedup, efficiency, limit, sizes, bands. Pure."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,19 +13,18 @@ from scaling.analysis.estimates import Estimate
 # Nothing is predicted beyond this many times the most cores measured.
 EXTRAPOLATION_LIMIT = 2.0
 INTERVAL = (0.5, 0.025, 0.975)
-# Serial fractions among which the one of the law nearest to a curve is sought, finer where they are small.
+# Candidate serial fractions for the law nearest to a curve, denser for small fractions.
 FRACTIONS = np.linspace(0.0, 1.0, 400) ** 2
-# Curves have a node at every whole number up to this, and beyond so many in all.
+# Curves have a node at every whole number up to the first, and beyond it the second number of nodes.
 EVERY, BEYOND = 64, 48
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Curves as they might be, all equally likely: a law each, and its deviations from it at `nodes` (cores).
+    """Equally likely curves: a law each, and its deviations from it at `nodes` (cores).
 
-    `log_seconds` is of one core. `overhead` says which of `OVERHEADS` coherency belongs to. `noise_factor` is of the
-    variance of launches, over what was estimated from `counts`. Under weak `scale` times are those of the items of one
-    core.
+    `log_seconds` is on one core. `overhead` is the index in `OVERHEADS` that coherency belongs to. `noise_factor`
+    multiplies the variance of launches estimated from `counts`. Under weak `scale` times are for the items of one core.
     """
 
     log_seconds: Floats
@@ -40,57 +39,53 @@ class Draws:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of draws."""
         return len(self.log_seconds)
 
     def log_law(self, cores: Floats) -> Floats:
-        """Log seconds over those on one core by the law alone, draws × cores."""
+        """Log seconds over one core by the law alone, draws × cores."""
         s, k = self.contention[:, None], self.coherency[:, None]
         overhead = np.stack([one.at(cores) for one in OVERHEADS])[self.overhead]
-        logs: Floats = np.log(relative_time(cores, s, k, stretch_at(self.counts, cores), self.scale, overhead))
-        return logs
+        return np.asarray(np.log(relative_time(cores, s, k, stretch_at(self.counts, cores), self.scale, overhead)))
 
     @property
     def law(self) -> Law:
-        """The law that most of them follow; Amdahl's, or Gustafson's, without coherency."""
+        """The law of most draws; Amdahl's, or Gustafson's, without coherency."""
         plain = Law.GUSTAFSON if self.scale == "weak" else Law.AMDAHL
         followed = Counter(np.where(self.coherency > 0.0, self.overhead, -1).tolist())
         index = max(sorted(followed), key=followed.__getitem__)
         return plain if index < 0 else OVERHEADS[index].law
 
     def deviation(self, cores: Floats) -> Floats:
-        """How far the curves are off their laws, as logarithms of time, draws × cores; beyond the last as there."""
+        """The log deviations of time from the laws, draws × cores; constant beyond the last node."""
         at, nodes = np.log2(cores), np.log2(self.nodes)
         after = np.clip(np.searchsorted(nodes, at), 1, len(nodes) - 1)
         part = np.clip((at - nodes[after - 1]) / (nodes[after] - nodes[after - 1]), 0.0, 1.0)
-        between: Floats = (1.0 - part) * self.deviations[:, after - 1] + part * self.deviations[:, after]
-        return between
+        return np.asarray((1.0 - part) * self.deviations[:, after - 1] + part * self.deviations[:, after])
 
     def log_time(self, cores: Floats) -> Floats:
-        """Log seconds on so many cores, draws × cores."""
+        """Log seconds on these cores, draws × cores."""
         cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
         return self.log_seconds[:, None] + self.log_law(cores) + self.deviation(cores)
 
     def speedup(self, cores: Floats) -> Floats:
-        """Times as fast as one core, draws × cores."""
+        """Speedup over one core, draws × cores."""
         cores = np.atleast_1d(np.asarray(cores, dtype=np.float64))
-        fast: Floats = np.exp(-self.log_law(cores) - self.deviation(cores))
-        return fast
+        return np.asarray(np.exp(-self.log_law(cores) - self.deviation(cores)))
 
     def nearest_serial(self) -> Floats:
-        """The serial fraction of the law without coherency that is nearest to each curve at the counts measured."""
+        """The serial fraction of the law without coherency nearest to each curve at the measured counts."""
         cores = self.counts.cores
         return nearest_serial(-np.log(self.speedup(cores)), cores, stretch_at(self.counts, cores), self.scale)
 
     def speedup_limit(self) -> Floats:
-        """The largest speedup on any number of cores, by draw: that of the law, as far off it as the curve's end is.
+        """The largest speedup on any number of cores, by draw: the law's, with the deviation at the curve's end.
 
-        1/s under Amdahl's law; with coherency where its time is least; none under Gustafson's
+        1/s under Amdahl's law, the least time with coherency, unlimited under Gustafson's
         """
         s, k = self.contention, self.coherency
         if self.scale == "weak":
-            scaled: Floats = np.where(s >= 1.0, 1.0, np.inf)
-            return scaled
+            return np.asarray(np.where(s >= 1.0, 1.0, np.inf))
         with np.errstate(divide="ignore", invalid="ignore"):
             by_law = np.array([one.least(s, k) for one in OVERHEADS])
             cores, least_time = np.where(
@@ -98,15 +93,13 @@ class Draws:
             )
             of_law = np.exp(-self.deviations[:, -1]) / np.maximum(least_time, 0.0)
             of_law = np.where(cores >= self.nodes[-1], of_law, 0.0)
-        most: Floats = np.maximum(self.speedup(self.nodes).max(axis=1), of_law)
-        return most
+        return np.asarray(np.maximum(self.speedup(self.nodes).max(axis=1), of_law))
 
     def launch_variance(self, cores: float) -> Floats:
-        """The variance of a new launch on so many cores around its curve, by draw."""
+        """The variance of a new launch around its curve, by draw."""
         counts = self.counts
         own = np.interp(np.log(cores), np.log(counts.cores), np.log(counts.launch_variances))
-        variance: Floats = np.exp(own) * self.noise_factor + counts.block_variance
-        return variance
+        return np.asarray(np.exp(own) * self.noise_factor + counts.block_variance)
 
 
 def estimate(values: Floats) -> Estimate:
@@ -116,11 +109,11 @@ def estimate(values: Floats) -> Estimate:
 
 
 def nearest_serial(log_times: Floats, cores: Floats, stretch: Floats | float, scale: Scale) -> Floats:
-    """The serial fractions nearest to curves, which are log times over those on one core: least squares."""
+    """The least-squares serial fractions of curves, given as log times over one core."""
     laws = np.log(relative_time(cores, FRACTIONS[:, None], 0.0, stretch, scale))
     squares = (laws**2).sum(axis=1) - 2.0 * log_times @ laws.T
     best = squares.argmin(axis=1)
-    # Between neighbours the squares are a parabola; the ends are themselves.
+    # Between neighbours the squares are a parabola; the ends stay.
     inner = np.clip(best, 1, len(FRACTIONS) - 2)
     below, at, above = (squares[np.arange(len(squares)), inner + step] for step in (-1, 0, 1))
     bend = below - 2.0 * at + above
@@ -130,7 +123,7 @@ def nearest_serial(log_times: Floats, cores: Floats, stretch: Floats | float, sc
 
 
 def nodes_up_to(measured: Floats) -> Floats:
-    """The counts at which curves are drawn: whole numbers to twice the most measured, beyond 64 ever fewer."""
+    """The counts of a curve's nodes: whole numbers to twice the most measured, sparser beyond 64."""
     most = max(EXTRAPOLATION_LIMIT * float(measured.max()), 2.0)
     whole = np.arange(1.0, min(most, EVERY) + 0.5)
     beyond = np.geomspace(EVERY, most, BEYOND) if most > EVERY else np.array([most])
@@ -138,14 +131,13 @@ def nodes_up_to(measured: Floats) -> Floats:
 
 
 def stretch_at(counts: Measured, cores: Floats) -> Floats | float:
-    """How much slower the clock is on so many cores, by the counts that were measured; beyond the last as there."""
+    """The slowdown of the clock, interpolated between measured counts; constant beyond the last."""
     if counts.stretch is None:
         return 1.0
     return np.interp(np.log(cores), np.log(counts.cores), counts.stretch)
 
 
 def two_sided_minimum(one: Floats, other: Floats) -> Floats:
-    """The covariance of Brownian motion that starts at 0 and goes either way, for a deviation of one per unit."""
+    """The covariance of Brownian motion from 0 in both directions, for a deviation of one per unit."""
     here, there = one[:, None], other[None, :]
-    covariance: Floats = 0.5 * (np.abs(here) + np.abs(there) - np.abs(here - there))
-    return covariance
+    return np.asarray(0.5 * (np.abs(here) + np.abs(there) - np.abs(here - there)))

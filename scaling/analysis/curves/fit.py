@@ -1,5 +1,6 @@
-"""The curve of a series, and everything that is read off its draws. Pure."""
+"""The curve of a series, and every figure read off its draws. Pure."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -22,16 +23,16 @@ from scaling.errors import FitError, SeriesFitError
 
 # With fewer counts any law goes through all of them.
 LEAST_COUNTS = 3
-# How far a series may be off a law that describes it closely, and roughly.
+# The largest deviation from a law that describes a series closely, and roughly.
 CLOSELY, ROUGHLY = 0.05, 0.2
-# How finely a line is drawn, and beyond the cores measured.
+# Points of a line up to the most cores measured, and beyond.
 POINTS, POINTS_BEYOND = 33, 13
-# Above this a float no longer counts one by one.
+# The largest float with exact integers.
 LARGEST_COUNT = 2.0**53
 
 
 class Description(StrEnum):
-    """How well its law describes a series; the value is the code that scripts match."""
+    """How well its law describes a series; scripts match the value."""
 
     EXACTLY = "exactly"
     CLOSELY = "closely"
@@ -40,34 +41,38 @@ class Description(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class CoresShared:
-    """Counts at which threads share cores were left out: what they would do by themselves is not known."""
+class Coded:
+    """A caution or reason; scripts match its `code`, which is the name of its class: `OverBudget` is `over-budget`."""
 
-    code: ClassVar[str] = "cores-shared"
+    __slots__ = ()
+    code: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        cls.code = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+
+
+@dataclass(frozen=True, slots=True)
+class CoresShared(Coded):
+    """Counts left out because threads share cores; their own scaling is unknown."""
+
     counts: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ClockUnknown:
+class ClockUnknown(Coded):
     """No clock was recorded."""
-
-    code: ClassVar[str] = "clock-unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class OneCoreNotMeasured:
-    """T(1) is what the curve gives; the fewest cores measured are more than one."""
+class OneCoreNotMeasured(Coded):
+    """T(1) is read off the curve; the fewest cores measured are more than one."""
 
-    code: ClassVar[str] = "one-core-not-measured"
     fewest: float
 
 
 @dataclass(frozen=True, slots=True)
-class OneLaunchPerCount:
-    """No count has several launches, so that nothing is known of their noise."""
-
-    code: ClassVar[str] = "one-launch-per-count"
+class OneLaunchPerCount(Coded):
+    """No count has several launches, so their noise is unknown."""
 
 
 Caution = CoresShared | ClockUnknown | OneCoreNotMeasured | OneLaunchPerCount
@@ -75,7 +80,7 @@ Caution = CoresShared | ClockUnknown | OneCoreNotMeasured | OneLaunchPerCount
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """What the curve says of so many cores."""
+    """Speedup and efficiency of a curve at a number of cores."""
 
     cores: float
     speedup: Estimate
@@ -84,12 +89,11 @@ class CurvePoint:
 
 @dataclass(frozen=True, eq=False)
 class SeriesFit:
-    """A series with the draws of its curve; `exact` is how likely a law holds exactly.
+    """A series with the draws of its curve; `exact` is the probability that a law holds exactly.
 
-    `contention` is the serial fraction of the law that describes each draw best: its own with coherency, else that of
-    Amdahl's law, or Gustafson's, that is nearest to it.
-
-    Of settings that were measured with several numbers of threads per core, `levels` are the fits of each of them.
+    `contention` is the serial fraction of the law that describes each draw best: its own with coherency, else the
+    nearest of Amdahl's, or Gustafson's, laws. `levels` are the fits of all numbers of threads per core, if there are
+    several.
     """
 
     series: Series
@@ -119,17 +123,17 @@ class SeriesFit:
 
     @property
     def limit(self) -> float:
-        """The most cores its curve may be asked about."""
+        """The most cores that its curve covers."""
         return min(EXTRAPOLATION_LIMIT * self.most_cores, LARGEST_COUNT)
 
     @property
     def is_short(self) -> bool:
-        """Whether it has too few core counts to say how well a law describes it."""
+        """Whether it has too few core counts to judge its law."""
         return len(self.counts) < LEAST_COUNTS
 
     @cached_property
     def described_within(self) -> float | None:
-        """How far its curve is off its law at the count where it is farthest, as a share; None with too few counts."""
+        """The largest deviation of its curve from its law, as a share; None with too few counts."""
         if self.is_short:
             return None
         cores = self.draws.counts.cores
@@ -158,43 +162,40 @@ class SeriesFit:
 
     @property
     def serial_fraction(self) -> Estimate | None:
-        """Of its law; None where the law does not describe it. With too few counts, Karp-Flatt's on the most cores."""
+        """The serial fraction of its law, if this describes it. With too few counts, Karp-Flatt's on the most cores."""
         if self.is_short:
             return self.karp_flatt(self.most_cores)
         return None if self.description is Description.NOT_AT_ALL else estimate(self.contention)
 
     @property
     def coherency(self) -> Estimate | None:
-        """Of its law; None where that has none."""
+        """The coherency of its law; None for laws without it."""
         return None if self.law in WITHOUT_COHERENCY else estimate(self.draws.coherency)
 
     @property
     def rate_at_1(self) -> Estimate:
-        """Work a second on one core."""
+        """Work per second on one core."""
         return estimate(self.series.work * np.exp(-self.draws.log_seconds))
 
     @cached_property
     def speedup_limit(self) -> Estimate:
-        """The largest speedup on any number of cores; infinite where there is no limit."""
+        """The largest speedup on any number of cores; infinite without a limit."""
         return estimate(self.draws.speedup_limit())
 
     def speedup(self, cores: float) -> Estimate:
-        """Times as fast as one core."""
+        """Speedup over one core."""
         return estimate(self.draws.speedup(np.array([cores]))[:, 0])
 
     def karp_flatt(self, cores: float) -> Estimate:
-        """The serial fraction that the speedup on so many cores means: Karp and Flatt's or, scaled, Gustafson's."""
+        """The serial fraction that a speedup implies: Karp and Flatt's or, if scaled, Gustafson's."""
         return estimate(serial_fraction(self.draws.speedup(np.array([cores]))[:, 0], cores, self.series.scale))
 
     @property
     def superlinear(self) -> CurvePoint | None:
-        """The count that is clearest above its share, where one is beyond its interval."""
-        points = [
-            point
-            for point in self.curve_at([count for count in self.counts if count > 1.0])
-            if (point.efficiency.low or 0.0) > 1.0
-        ]
-        return max(points, key=lambda point: point.efficiency.low or 0.0, default=None)
+        """The count whose efficiency is most clearly above 1, if any interval is."""
+        points = self.curve_at([count for count in self.counts if count > 1.0])
+        best = max(points, key=lambda point: point.efficiency.low or 0.0, default=None)
+        return best if best and (best.efficiency.low or 0.0) > 1.0 else None
 
     @property
     def curve(self) -> tuple[CurvePoint, ...]:
@@ -211,10 +212,7 @@ class SeriesFit:
 
     @property
     def truth(self) -> TruthCheck | None:
-        """The serial fraction that the workload states beside what was found; None where it states none.
-
-        What it states is true of a law from which the machine makes it deviate.
-        """
+        """The serial fraction stated by the workload beside the fitted one; None without a statement."""
         stated = self.series.expected_serial_fraction
         found = self.karp_flatt(self.most_cores) if self.is_short else estimate(self.draws.contention)
         return None if stated is None else TruthCheck(stated, found)
@@ -230,36 +228,31 @@ class Curve:
     high: Floats | None = None
 
     def over_cores(self) -> "Curve":
-        """The same per core: efficiency from speedup."""
+        """The values per core: efficiency from speedup."""
         return self.times(1.0 / self.cores)
 
     def times(self, factor: Floats | float) -> "Curve":
-        """The same in another unit."""
+        """The values in another unit."""
         low, high = (None if bound is None else bound * factor for bound in (self.low, self.high))
         return Curve(self.cores, self.middle * factor, low, high)
 
     def split(self, most: float) -> tuple["Curve", "Curve"]:
-        """What was measured, up to so many cores, and what is beyond; they meet."""
+        """The parts up to the most cores measured and beyond, which share a point."""
         last = int(np.searchsorted(self.cores, most * (1.0 + 1e-9)))
-        return (
-            Curve(self.cores[:last], self.middle[:last]),
-            Curve(self.cores[max(last - 1, 0) :], self.middle[max(last - 1, 0) :]),
-        )
+        inside, beyond = slice(last), slice(max(last - 1, 0), None)
+        return Curve(self.cores[inside], self.middle[inside]), Curve(self.cores[beyond], self.middle[beyond])
 
 
 def band(cores: Floats, values: Floats) -> Curve:
-    """The middle of draws × cores with the band that holds 95 % of them."""
+    """The median of draws × cores with the band that contains 95 % of them."""
     return Curve(cores, *np.quantile(values, INTERVAL, axis=0))
 
 
 def curve_counts(fit: SeriesFit, most_cores: float) -> Floats:
-    """Core counts of a line: evenly spaced by ratio, the fewest and the most measured among them, to `most_cores`."""
-    fewest, most = min(1.0, fit.counts[0]), fit.most_cores
-    measured_counts, beyond = (
-        np.geomspace(fewest, most, POINTS),
-        np.geomspace(most, max(most_cores, most), POINTS_BEYOND),
-    )
-    cores: Floats = np.concatenate([measured_counts, beyond[1:]]) if most_cores > most else measured_counts
+    """Core counts of a line, evenly spaced by ratio, among them the fewest and most measured, to `most_cores`."""
+    cores: Floats = np.geomspace(min(1.0, fit.counts[0]), fit.most_cores, POINTS)
+    if most_cores > fit.most_cores:
+        cores = np.concatenate([cores, np.geomspace(fit.most_cores, most_cores, POINTS_BEYOND)[1:]])
     return cores
 
 
@@ -287,7 +280,7 @@ def _cautions(series: Series) -> list[Caution]:
 
 
 def fit_all(series: Iterable[Series]) -> tuple[list[SeriesFit], list[FitError]]:
-    """Every series that has a curve, and why others have none."""
+    """Every series with a curve, and the errors of the others."""
     fits, complaints = [], []
     for one in series:
         try:
@@ -298,7 +291,7 @@ def fit_all(series: Iterable[Series]) -> tuple[list[SeriesFit], list[FitError]]:
 
 
 def by_settings(fits: Sequence[SeriesFit]) -> list[SeriesFit]:
-    """A fit for each of the settings: that with the fewest threads per core, with those of all levels."""
+    """One fit per settings, with the fewest threads per core, and the fits of all levels within it."""
     levels: dict[object, list[SeriesFit]] = {}
     for one in fits:
         key = one.series.key
@@ -307,7 +300,7 @@ def by_settings(fits: Sequence[SeriesFit]) -> list[SeriesFit]:
 
 
 def _too_few_counts(series: Series) -> str:
-    """Why a series has no curve: it was measured at one count, or all but one are disturbed or not valid."""
+    """The reason why a series has no curve: one count was measured, or all but one are disturbed or not valid."""
     only_count = ", ".join(f"{cores:g}" for cores in sorted(set(series.cores))) or "none"
     needs = "a curve needs at least two"
     if not series.left_out:

@@ -1,7 +1,6 @@
-"""How speedup depends on cores: the laws, and the serial fraction that one speedup means. Pure.
+"""Scaling laws: speedup as a function of cores, and the serial fraction implied by a speedup. Pure.
 
-Plain arithmetic, so that every function takes a number or an array of them alike, and so that nobody who only wants
-a Karp-Flatt value has to load an array library.
+Plain arithmetic, so every function takes numbers or arrays, and a Karp-Flatt value needs no array library.
 
     Amdahl, AFIPS 1967 · Gustafson, CACM 31(5), 1988 · Karp and Flatt, CACM 33(5), 1990 · Gunther, Guerrilla Capacity
     Planning, 2007
@@ -15,18 +14,17 @@ from typing import Any, Literal
 
 # A float, or an array of floats of any shape.
 Numbers = Any
-# Whether any number of cores does the same work, or work that grows with the cores.
+# Strong: the same work on any number of cores; weak: work that grows with the cores.
 Scale = Literal["strong", "weak"]
 
 
 class Law(StrEnum):
-    """A scaling law; the value is the code that scripts match, `words` and `short` what people call it."""
+    """A scaling law; scripts match the value, `words` and `short` are its displayed names."""
 
     words: str
     short: str
 
     def __new__(cls, code: str, words: str, short: str) -> "Law":
-        """A law with its names."""
         law = str.__new__(cls, code)
         law._value_, law.words, law.short = code, words, short
         return law
@@ -38,10 +36,10 @@ class Law(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """What a law adds to Amdahl's: coherency times a function of the cores that is 0 on one.
+    """The term that a law adds to Amdahl's: coherency times a function of the cores that is 0 on one.
 
-    `least` is the number of cores on which the time is least, and that time, by contention and coherency. `share` is
-    how likely the law is before anything was measured, among those of `OVERHEADS`.
+    `least` gives the number of cores with the least time, and that time, by contention and coherency. `share` is the
+    prior probability of the law among `OVERHEADS`.
     """
 
     law: Law
@@ -69,11 +67,11 @@ def relative_time(
     scale: Scale = "strong",
     overhead: Numbers | None = None,
 ) -> Numbers:
-    """The time of a fixed amount of work over that on one core; `stretch` is by how much a slower clock slows sharing.
+    """The time of a fixed amount of work over one core; a slower clock stretches the parallel part by `stretch`.
 
     T(n) / T(1) = (1 - contention) stretch / n + contention + coherency overhead: Amdahl's law without coherency, else
-    that of the overhead, which is n - 1 in Gunther's universal scalability law, unless it is given. Where the items
-    grow with the cores it is the inverse of the scaled speedup.
+    the law of the overhead, by default n - 1 as in Gunther's universal scalability law. Under weak scaling it is the
+    inverse of the scaled speedup.
     """
     if scale == "weak":
         return 1.0 / scaled_speedup(cores / stretch, contention)
@@ -87,15 +85,15 @@ def speedup(cores: Numbers, contention: Numbers, coherency: Numbers = 0.0) -> Nu
 
 
 def scaled_speedup(cores: Numbers, contention: Numbers) -> Numbers:
-    """Gustafson's law: throughput over that of one core where the items grow with the cores.
+    """Gustafson's law: throughput over one core if the items grow with the cores.
 
-    S(n) = contention + (1 - contention) n, contention being the share of the time on n cores in which one of them works
+    S(n) = contention + (1 - contention) n; contention is the share of the time on n cores in which only one works
     """
     return contention + (1.0 - contention) * cores
 
 
 def serial_fraction(speedup: Numbers, cores: Numbers, scale: Scale = "strong") -> Numbers:
-    """The serial fraction one measured speedup would mean: Karp and Flatt's or, of a scaled speedup, Gustafson's.
+    """The serial fraction that a speedup implies: Karp and Flatt's or, if scaled, Gustafson's.
 
     f = (n - S) / (n - 1) under Gustafson's law
     """
@@ -103,13 +101,13 @@ def serial_fraction(speedup: Numbers, cores: Numbers, scale: Scale = "strong") -
 
 
 def karp_flatt(speedup: Numbers, cores: Numbers) -> Numbers:
-    """The serial fraction one measured speedup would mean: flat over cores under Amdahl's law, rising with overhead.
+    """The serial fraction that a speedup implies: constant under Amdahl's law, rising with overhead.
 
-    f = (1/S - 1/n) / (1 - 1/n); negative where the speedup is above n
+    f = (1/S - 1/n) / (1 - 1/n); negative if the speedup exceeds n
     """
     return (_quotient(1.0, speedup) - 1.0 / cores) / (1.0 - 1.0 / cores)
 
 
 def _quotient(above: Numbers, below: Numbers) -> Numbers:
-    """Without limit where a number is divided by none, as the ends of absurd intervals are."""
+    """A quotient, infinite for a zero divisor, as at the ends of absurd intervals."""
     return inf if isinstance(below, float | int) and below == 0 else above / below

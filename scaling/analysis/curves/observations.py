@@ -1,9 +1,9 @@
-"""The launches of a series as one logarithm of seconds per count, with what is known of its noise. Pure.
+"""The launches of a series as one logarithm of seconds per count, with its noise. Pure.
 
-Launches of one block, at whatever count, were made together and share what the machine did then: log seconds are count
-+ block + error (a randomised block design: Fisher, The Design of Experiments, 1935). The effects of blocks are taken
-out where they leave enough degrees of freedom. A count is Hodges and Lehmann's location of its launches. Its variance
-is its own and the common one, by their degrees of freedom; all are known up to one factor.
+Launches of one block, at any count, were made together and share the machine's state: log seconds are count + block +
+error (a randomised block design: Fisher, The Design of Experiments, 1935). The effects of blocks are removed if they
+leave enough degrees of freedom. A count is Hodges and Lehmann's location of its launches. Its variance combines its own
+and the common one, by their degrees of freedom; all are known up to one factor.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from scaling.analysis.arrays import Floats
 from scaling.analysis.estimates import location
 from scaling.analysis.series import Observation, Series
 
-# Blocks are used where at least this share of the launches is in one with another count, and where their effects leave
-# so many degrees of freedom: of few launches they cost more than they explain.
+# Blocks are used if at least this share of the launches shares one with another count, and if their effects leave this
+# number of degrees of freedom: with few launches they cost more than they explain.
 LEAST_MATCHED = 0.8
 LEAST_DF = 6
-# A count's own variance counts for as many degrees of freedom less than the common one.
+# The weight of the common variance, in degrees of freedom.
 COMMON_DF = 4.0
-# The relative noise of a launch where no count has two: known within a factor, see `posterior`.
+# The relative noise of a launch if no count has two: known within a factor, see `posterior`.
 UNKNOWN_NOISE = 0.03
 # No clock and no table of printed figures is more precise.
 LEAST_NOISE = 1e-4
@@ -31,11 +31,11 @@ ROUNDS = 50
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A series count by count: log seconds, their variance up to a factor, and what adds to it without one.
+    """A series count by count: log seconds, their variance up to a factor, and the variance that has no factor.
 
-    `freedom` is of all variances together, 0 where no count has two launches. `launch_variances` are of one launch
-    within its block, `block_variance` is of what the launches of a block share, over so many `blocks`. `stretch` is by
-    how much the clock was slower than on the fewest cores.
+    `freedom` is of all variances together, 0 if no count has two launches. `launch_variances` are within a block,
+    `block_variance` is shared by the launches of a block, over all `blocks`. `stretch` is the slowdown of the clock
+    relative to the fewest cores.
     """
 
     cores: Floats
@@ -72,13 +72,13 @@ def measured(series: Series) -> Measured:
     freedom = int(launches.sum()) - len(own) - max(len(effects) - 1, 0)
     of_launches = _launch_variances(own, launches, freedom)
     locations = np.array([np.log(location(np.exp(values).tolist()).value) for values in own])
-    # Of launches in two states the location may be that of one of them: then the mean is as far off.
+    # The location of launches in two states may be one of them; then the mean is as far off.
     apart = locations - np.array([values.mean() for values in own])
     return Measured(
         cores=np.array([one.cores for one in observations], dtype=np.float64),
         logs=locations,
         variances=np.maximum(of_launches / launches + apart**2, LEAST_NOISE**2),
-        # What others may have taken: uniform over its reach.
+        # CPU time that others may have taken is uniform over its reach.
         shifts=np.array([one.reach.largest**2 / 3.0 for one in observations]),
         freedom=max(freedom, 0),
         launch_variances=np.maximum(of_launches, LEAST_NOISE**2),
@@ -89,7 +89,7 @@ def measured(series: Series) -> Measured:
 
 
 def _blocks(observations: Sequence[Observation]) -> list[NDArray[np.intp]]:
-    """The number of the block of every launch, count by count; empty where blocks are done without."""
+    """The index of the block of every launch, count by count; empty if blocks are not used."""
     if any(len(one.blocks) != len(one.launch_seconds) for one in observations):
         return []
     names = sorted({name for one in observations for name in one.blocks})
@@ -104,7 +104,6 @@ def _blocks(observations: Sequence[Observation]) -> list[NDArray[np.intp]]:
 
 
 def _effects(logs: Sequence[Floats], blocks: Sequence[NDArray[np.intp]]) -> Floats:
-    """What the launches of each block share: the two-way fit of incomplete blocks, by alternation."""
     values, at = np.concatenate(logs), np.concatenate(blocks)
     of = np.repeat(np.arange(len(logs)), [len(one) for one in logs])
     effects = np.zeros(int(at.max()) + 1)
@@ -116,23 +115,21 @@ def _effects(logs: Sequence[Floats], blocks: Sequence[NDArray[np.intp]]) -> Floa
 
 
 def _launch_variances(own: Sequence[Floats], launches: Floats, freedom: int) -> Floats:
-    """The variance of a launch at each count: its own and the common one, by their degrees of freedom."""
+    """Its own and the common variance at each count, by degrees of freedom."""
     if freedom <= 0:
         return np.full(len(own), UNKNOWN_NOISE**2)
     squares = np.array([((values - values.mean()) ** 2).sum() for values in own]) * launches.sum() / freedom
     common = squares.sum() / launches.sum()
-    variances: Floats = (COMMON_DF * common + squares) / (COMMON_DF + launches)
-    return variances
+    return np.asarray((COMMON_DF * common + squares) / (COMMON_DF + launches))
 
 
 def _block_variance(effects: Floats, of_launches: Floats) -> float:
-    """The variance of what a block shares, without the noise of the launches it was estimated from."""
     if len(effects) < 2:
         return 0.0
     return max(float(effects.var(ddof=1)) - float(of_launches.mean()) / len(of_launches), 0.0)
 
 
 def _stretch(observations: Sequence[Observation]) -> Floats | None:
-    """How much slower the clock ran at each count than at the fewest cores; None unless every count has a clock."""
+    """The slowdown of the clock at each count relative to the fewest cores; None unless all are known."""
     clocks = [one.mhz for one in observations if one.mhz]
     return np.array(clocks[0]) / np.array(clocks) if len(clocks) == len(observations) else None

@@ -1,18 +1,18 @@
-"""A curve for every series: a scaling law, and how far the series deviates from it. Pure.
+"""A curve for every series: a scaling law, and the deviation of the series from it. Pure.
 
     log T(n) = a + log f(n; s, k) + d(log2 n) + e,   f = s + (1 - s)/n + k (n - 1)
 
-f is Amdahl's law where k = 0, else the universal scalability law; under weak scaling it is Gustafson's, 1 / (s + (1 -
-s) n). With recorded clocks the parallel part is as much longer as the clock is slower. The deviation d is Brownian
-motion in log2 n with d(0) = 0 and a standard deviation of τ per doubling: it bends the curve to what was measured and
-widens it beyond. e is the noise of a count's location, whose variance is known up to a factor (multivariate t). Given
-s, k, τ and that factor all else is Gaussian, so the posterior is a sum over a grid of them in closed form, finer where
-a small τ asks for it, and whole curves are drawn from it (Kennedy & O'Hagan, Bayesian calibration of computer models,
-JRSS B 63, 2001).
+f is Amdahl's law if k = 0, else the universal scalability law; under weak scaling it is Gustafson's, 1 / (s + (1 - s)
+n). With recorded clocks the parallel part is longer by the slowdown of the clock. The deviation d is Brownian motion in
+log2 n with d(0) = 0 and a standard deviation of τ per doubling: it bends the curve to the measured counts and widens it
+beyond. e is the noise of a count's location, whose variance is known up to a factor (multivariate t). Given s, k, τ and
+that factor all else is Gaussian, so the posterior is a sum over a grid of them in closed form, refined if a small τ
+needs it, and whole curves are drawn from it (Kennedy & O'Hagan, Bayesian calibration of computer models, JRSS B 63,
+2001).
 
 Priors: a is flat; s is log-uniform from 0.0005 to 1 or 0; k is 0 with probability 0.8, else log-uniform from 2e-5 to
-0.05; τ is that of the series measured so far (`deviations.json`, made by `python -m benchmarks.predictions --prior`),
-with some of it on laws that hold exactly and on curves that saturate, since programs of both kinds exist.
+0.05; τ is distributed as in the series measured so far (`deviations.json`, made by `python -m benchmarks.predictions
+--prior`), with extra weight on laws that hold exactly and on curves that saturate, since programs of both kinds exist.
 """
 
 import json
@@ -33,14 +33,15 @@ SERIAL = np.concatenate([[0.0], np.geomspace(5e-4, 1.0, 79)])
 SERIAL_PRIOR = np.concatenate([[0.1], np.full(79, 0.9 / 79)])
 COHERENCY = np.concatenate([[0.0], np.geomspace(2e-5, 0.05, 24)])
 COHERENCY_PRIOR = np.concatenate([[0.8], np.full(24, 0.2 / 24)])
-# Laws are laid again, as many as before, over those whose logarithm of the weight is at most so far below the best, and
-# further as far as the best may lie between two of them; until what is laid over no longer shrinks to half.
+# The grid is refined around laws whose log weight is within the first number of the best, plus the distance by which
+# the best may lie between two of them, until the refined part no longer shrinks to half, at most the second number of
+# times.
 UNLIKELY, REFINEMENTS = 7.0, 8
 DEVIATIONS = np.array([0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
-# How much of the prior of τ lies on series that follow a law exactly, how much on the largest deviations, as of curves
-# that saturate at once, and how much of the rest on any deviation alike.
+# The prior weights of τ for series that follow a law exactly and for the largest deviations, as of curves that saturate
+# at once, and the share of the rest that is the same for any deviation.
 EXACT, LARGE, ALIKE = 0.2, 0.2, 0.5
-# Levels at which the factor of the noise is taken from its χ² distribution; without degrees of freedom, a wide one.
+# Levels of the noise factor's χ² distribution; without degrees of freedom, a wide range of factors.
 NOISE_LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
 UNKNOWN_FACTORS = np.array([1 / 16, 1 / 4, 1.0, 4.0, 16.0])
 DRAWS = 2000
@@ -49,14 +50,14 @@ SEED = 20260101
 
 @lru_cache(maxsize=1)
 def prior_of_deviations() -> Floats:
-    """How likely each of `DEVIATIONS` is before anything was measured."""
+    """The prior probabilities of `DEVIATIONS`."""
     kept = json.loads(files("scaling.analysis.curves").joinpath("deviations.json").read_text())
     return np.array([kept["weights"][f"{deviation:g}"] for deviation in DEVIATIONS])
 
 
 @dataclass(frozen=True, slots=True)
 class _Laws:
-    """The laws of a cell, and how far they are apart, as logarithms."""
+    """The laws of a cell, and the logarithmic distances between them."""
 
     serial: Floats
     coherency: Floats
@@ -64,7 +65,7 @@ class _Laws:
     coherency_step: float
 
     def draw(self, index: Indices, chance: np.random.Generator) -> tuple[Floats, Floats]:
-        """Laws anywhere around those of the grid; 0 and 1 are points."""
+        """Laws drawn around points of the grid; 0 and 1 stay exact."""
         near = np.exp(chance.uniform(-0.5, 0.5, (2, len(index))) * [[self.serial_step], [self.coherency_step]])
         serial = self.serial[index]
         return np.where(serial < 1.0, np.minimum(serial * near[0], 1.0), serial), self.coherency[index] * near[1]
@@ -72,7 +73,7 @@ class _Laws:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A deviation and a factor of the noise: the inverse covariance of the counts, and what it gives a common level."""
+    """A deviation and a noise factor: the inverse covariance of the counts, and its weights for a common level."""
 
     laws: _Laws
     overhead: int
@@ -85,7 +86,7 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Values of a parameter, 0 and then evenly by ratio, with their prior."""
+    """Values of a parameter, 0 and then evenly spaced by ratio, with their prior."""
 
     values: Floats
     prior: Floats
@@ -96,7 +97,7 @@ class _Axis:
         return float(np.log(self.values[-1] / self.values[-2])) if len(self.values) > 2 else 0.0
 
     def finer(self, logs: Floats, least: float) -> "_Axis":
-        """As many values over those that reach `least` and their neighbours; itself where these are most of them."""
+        """An equal number of values over those above `least` and their neighbours; itself if these are most of them."""
         likely = np.flatnonzero(logs[1:] > least) + 1
         if not len(likely) or likely[-1] - likely[0] + 2 > (len(self.values) - 1) / 2:
             return self
@@ -128,7 +129,7 @@ class Posterior:
         self._weights: Floats = weight / weight.sum()
 
     def _weigh_laws(self, deviation: float, overhead: int) -> tuple[list[_Cell], Floats]:
-        """A cell for every factor of the noise, and the log weights of laws: the smaller τ, the finer they must be."""
+        """A cell for every noise factor, and the log weights of laws, finer for smaller τ."""
         axes = STRONG if self._scale == "strong" else WEAK
         for _ in range(REFINEMENTS):
             cells, logs = self._weigh_axes(deviation, overhead, *axes)
@@ -146,19 +147,20 @@ class Posterior:
         s, k = (values.ravel() for values in np.meshgrid(serial.values, coherency.values, indexing="ij"))
         residuals = self._residuals(s, k, overhead)
         laws = _Laws(s, k, serial.step, coherency.step)
-        factors = _noise_factors(self._counts.freedom)
+        # The noise variance over its estimate (scaled inverse χ²).
+        freedom, factors = self._counts.freedom, UNKNOWN_FACTORS
+        if freedom:
+            factors = np.array([freedom / chi_squared_quantile(level, freedom) for level in NOISE_LEVELS])
         weighed = [self._weigh(deviation, float(factor), laws, overhead, residuals) for factor in factors]
         on_grid = np.log(np.outer(serial.prior, coherency.prior)).ravel()
         return [cell for cell, _ in weighed], on_grid + np.array([logs for _, logs in weighed])
 
     def _residuals(self, serial: Floats, coherency: Floats, overhead: int) -> Floats:
-        """What each law leaves over, laws × counts."""
         cores, stretch = self._counts.cores, self._counts.stretch
-        slower = 1.0 if stretch is None else stretch
         beyond = OVERHEADS[overhead].at(cores)
+        slower = 1.0 if stretch is None else stretch
         law = relative_time(cores, serial[:, None], coherency[:, None], slower, self._scale, beyond)
-        left: Floats = self._counts.logs - np.log(law)
-        return left
+        return np.asarray(self._counts.logs - np.log(law))
 
     def _weigh(
         self, deviation: float, factor: float, laws: _Laws, overhead: int, residuals: Floats
@@ -175,7 +177,7 @@ class Posterior:
         return _Cell(laws, overhead, deviation, factor, inverse, level, precision), -0.5 * (squares + determinant)
 
     def deviation_weights(self) -> Floats:
-        """How likely each of `DEVIATIONS` is."""
+        """The posterior probabilities of `DEVIATIONS`."""
         weights = np.zeros(len(DEVIATIONS))
         cells = np.searchsorted(DEVIATIONS, [one.deviation for one in self._cells])
         np.add.at(weights, cells, self._weights.sum(axis=1))
@@ -184,7 +186,10 @@ class Posterior:
     def draw(self, size: int = DRAWS, seed: int = SEED) -> Draws:
         """Whole curves from one core to twice the most measured."""
         chance, counts = np.random.default_rng(seed), self._counts
-        cell, index = self._indices(size)
+        # Cells and laws in proportion to their weights, by systematic sampling.
+        reached = np.cumsum(self._weights.ravel())
+        chosen = np.searchsorted(reached, (np.arange(size) + 0.5) / size * reached[-1])
+        cell, index = np.unravel_index(chosen, self._weights.shape)
         serial, coherency, level = np.empty(size), np.empty(size), np.empty(size)
         at_counts = np.empty((size, len(counts.cores)))
         for number in np.unique(cell):
@@ -195,7 +200,7 @@ class Posterior:
         tau, factor = (np.array([getattr(one, name) for one in self._cells])[cell] for name in ("deviation", "factor"))
         nodes = nodes_up_to(counts.cores)
         return Draws(
-            # The level of all launches is known as far as their blocks are (Student's t).
+            # The common level is uncertain by the variance between blocks (Student's t).
             log_seconds=level
             + chance.standard_t(max(counts.blocks - 1, 1), size) * np.sqrt(counts.block_variance / counts.blocks),
             contention=serial,
@@ -208,14 +213,7 @@ class Posterior:
             scale=self._scale,
         )
 
-    def _indices(self, size: int) -> tuple[Indices, ...]:
-        """Cells and laws in proportion to their weights, by systematic sampling, which leaves little chance."""
-        reached = np.cumsum(self._weights.ravel())
-        chosen = np.searchsorted(reached, (np.arange(size) + 0.5) / size * reached[-1])
-        return np.unravel_index(chosen, self._weights.shape)
-
     def _draw_cell(self, cell: _Cell, residuals: Floats, chance: np.random.Generator) -> tuple[Floats, Floats]:
-        """Levels, and deviations at the counts measured, given what the laws leave over."""
         size = len(residuals)
         level = residuals @ cell.level / cell.precision + chance.standard_normal(size) / np.sqrt(cell.precision)
         logs = np.log2(self._counts.cores)
@@ -227,10 +225,7 @@ class Posterior:
 
 
 def _bridges(cores: Floats, at_counts: Floats, nodes: Floats, tau: Floats, chance: np.random.Generator) -> Floats:
-    """Brownian motion through the deviations at counts, at all nodes: bridges between them, and free beyond the last.
-
-    The deviation on one core is 0, whether it was measured or not.
-    """
+    """Brownian motion through the deviations at counts and 0 on one core: bridges, free beyond the last."""
     known, first = np.unique(np.append(cores, 1.0), return_index=True)
     values = np.hstack([at_counts, np.zeros((len(tau), 1))])[:, first]
     values[:, known == 1.0] = 0.0
@@ -240,39 +235,29 @@ def _bridges(cores: Floats, at_counts: Floats, nodes: Floats, tau: Floats, chanc
     after = np.clip(np.searchsorted(to, at, side="right"), 1, len(to) - 1)
     part = np.clip((at - to[after - 1]) / (to[after] - to[after - 1]), 0.0, 1.0)
     missed = values - free[:, np.searchsorted(nodes, known)]
-    paths: Floats = free + (1.0 - part) * missed[:, after - 1] + part * missed[:, after]
-    return paths
+    return np.asarray(free + (1.0 - part) * missed[:, after - 1] + part * missed[:, after])
 
 
 def _root(covariance: Floats) -> Floats:
-    """A square root of a covariance that may be singular."""
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2.0)
-    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
-    return root
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _drop(logs: Floats) -> float:
-    """How far the neighbours of the best are below it: more than the best is, where it lies between two of them."""
+    """How far the neighbours of the best are below it, and so how far it may be below an optimum between them."""
     row, column = np.unravel_index(logs.argmax(), logs.shape)
     beside = logs[max(row - 1, 0) : row + 2, column], logs[row, max(column - 1, 0) : column + 2]
     return float(logs.max() - np.concatenate(beside).min())
 
 
-def _noise_factors(freedom: int) -> Floats:
-    """What the variance of the noise may be over its estimate (scaled inverse χ²)."""
-    if freedom == 0:
-        return UNKNOWN_FACTORS
-    return np.array([freedom / chi_squared_quantile(level, freedom) for level in NOISE_LEVELS])
-
-
 def deviation_likelihoods(counts: Measured, scale: Scale = "strong") -> Floats:
-    """How likely a series is with each of `DEVIATIONS`, up to a factor."""
+    """The likelihood of each of `DEVIATIONS` for a series, up to a factor."""
     even = np.full(len(DEVIATIONS), 1.0 / len(DEVIATIONS))
     return Posterior(counts, scale, even).deviation_weights()
 
 
 def deviation_prior(likelihoods: Sequence[Floats], rounds: int = 100) -> Floats:
-    """The prior of τ that makes series likeliest (EM), with some of it on what few or none of them show."""
+    """The prior of τ with the largest likelihood of the series (EM), plus weight on deviations few of them show."""
     alike = np.full(len(DEVIATIONS), 1.0 / len(DEVIATIONS))
     weights = alike
     for _ in range(rounds):

@@ -1,1 +1,1 @@
-"""What a question about sizes is made of: the parts that `capacity` puts together. Pure."""
+"""The parts of a sizing question, which `capacity` puts together. Pure."""

@@ -1,20 +1,20 @@
-"""What turns take on this host over the step time of their point, as a distribution for every number of cores. Pure.
+"""Turns on this host over the step time of their point, as a distribution for every number of cores. Pure.
 
-Laws describe the step time; a promise is about a turn of a new launch, which may meet whatever the host does. The
-logarithms of the mean steps of all turns over the step time of their point are kept count by count: mean, standard
+Laws describe the step time; a promise is about a turn of a new launch, which meets the host in any state. The log
+ratios of the mean steps of all turns to the step time of their point are summarised count by count: mean, standard
 deviation and, in standard deviations, quantiles. Between counts all three are interpolated in the logarithm of cores
-(interpolation of quantile functions: Read, Nuclear Instruments and Methods A 425, 1999); beyond the counts measured
-those of the last one hold.
+(interpolation of quantile functions: Read, Nuclear Instruments and Methods A 425, 1999); beyond the measured counts
+they are constant.
 
-A host stays busy for seconds to minutes, so that the turns of a launch resemble each other, and few launches say little
-of how busy it usually is. The variance is split into that within launches and that between them (one-way analysis of
-variance, random effects), and the latter is that of Student's prediction of one more launch from L: (1 + 1/L) (L - 1) /
-(L - 3) times the estimate.
+A host stays busy for seconds to minutes, so the turns of a launch resemble each other, and few launches say little
+about its usual load. The variance is split into parts within and between launches (one-way analysis of variance, random
+effects), and the part between launches is Student's prediction of one more launch from L: (1 + 1/L) (L - 1) / (L - 3)
+times the estimate.
 
-Nor does a host that was watched for ten seconds show what it does in the next minute. A look lasts about as long as
-turns resemble each other, 30 s, and with k further looks a new turn meets a state of the host that none of them saw
-with a probability of about 1/(1 + k)²: then it takes longer by an exponential share of 15 % in the mean. Both moments
-of that mixture are added, which is 36 % at 95 % after ten seconds, 8 % after two minutes, and 3 % after five.
+Nor do ten seconds on a host show its next minute. An observation lasts about as long as turns resemble each other, 30
+s; after k further observations a new turn meets an unseen state of the host with a probability of about 1/(1 + k)², and
+then takes longer by an exponential share of 15 % on average. Both moments of that mixture are added, which is 36 % at
+95 % after ten seconds, 8 % after two minutes, and 3 % after five.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,11 +34,11 @@ from scaling.analysis.summary import HostSlowdown
 LEVELS = (np.arange(MOST_ERRORS) + 0.5) / MOST_ERRORS
 # Logarithms that differ by less are equal.
 ROUNDING = 1e-9
-# What the variance between launches is multiplied by where there are fewer than five.
+# The factor of the variance between fewer than five launches.
 FEW_LAUNCHES = 3.0
-# How long turns resemble each other, and how much longer they take in a state of the host that was not seen.
+# The time for which turns resemble each other, and their mean delay in an unseen state of the host.
 LOOK_SECONDS, UNSEEN_DELAY = 30.0, 0.15
-# Fewer launches at a count say nothing of how far they differ.
+# The fewest launches at a count that show how much they differ.
 LEAST_LAUNCHES = 3
 
 
@@ -53,7 +53,7 @@ class TurnDelay:
 
 @dataclass(frozen=True, slots=True)
 class HostLevel:
-    """Turns by the number of cores in use, ascending; empty where none are known."""
+    """Turns by the number of cores in use, ascending; empty if none are known."""
 
     cores: tuple[float, ...] = ()
     means: tuple[float, ...] = ()
@@ -62,11 +62,8 @@ class HostLevel:
     turns: tuple[float, ...] = ()
 
     def at(self, cores: float) -> TurnDelay:
-        """The delay of a turn on so many cores."""
+        """The delay of a turn on this number of cores."""
         return _delay(self, cores) if self.cores else TurnDelay()
-
-
-UNKNOWN_HOST = HostLevel()
 
 
 def host_level(host: Sequence[HostTurns]) -> HostLevel:
@@ -74,7 +71,10 @@ def host_level(host: Sequence[HostTurns]) -> HostLevel:
     launches = [[np.log(turns) for turns in one.ratios] for one in host]
     logs = [np.concatenate(one) for one in launches]
     deviations = [_deviation(one) for one in launches]
-    unseen = [_chance_of_unseen(one.watched_seconds) for one in host]
+    # The probability of an unseen state of the host; 0 if no host is known.
+    unseen = [
+        0.0 if one.watched_seconds is None else (1.0 + one.watched_seconds / LOOK_SECONDS) ** -2.0 for one in host
+    ]
     standard = [
         (np.quantile(values, LEVELS) - values.mean()) / deviation if deviation else np.zeros(len(LEVELS))
         for values, deviation in zip(logs, deviations, strict=True)
@@ -91,37 +91,29 @@ def host_level(host: Sequence[HostTurns]) -> HostLevel:
     )
 
 
-def _chance_of_unseen(watched_seconds: float | None) -> float:
-    """The probability that a new turn meets a state of the host that was not seen; 0 where no host is known."""
-    return 0.0 if watched_seconds is None else (1.0 + watched_seconds / LOOK_SECONDS) ** -2.0
-
-
 def statistic_level(host: Sequence[HostTurns], statistic: Callable[[StepTimes], float | None]) -> HostLevel | None:
-    """The same of a statistic of all steps of a launch, such as a quantile; None where too few launches have it.
+    """The same for a statistic of all steps of a launch, such as a quantile; None if too few launches have it.
 
-    There is one value per launch, and few launches may all have met a host at its best. So a count is no better than
-    it is together with the counts beside it.
+    There is one value per launch, and few launches may all have met a host at its best. So the mean and standard
+    deviation of a count are at least those together with the counts beside it, whose common shape it has.
     """
     ratios = [tuple(_statistic_ratios(one.steps, statistic)) for one in host]
     known = [
         replace(one, ratios=values) for one, values in zip(host, ratios, strict=True) if len(values) >= LEAST_LAUNCHES
     ]
-    return _no_better(host_level(known), host_level(_with_beside(known))) if known else None
+    if not known:
+        return None
+    own, together = host_level(known), host_level(_with_beside(known))
+    means = tuple(map(max, own.means, together.means))
+    return replace(together, means=means, deviations=tuple(map(max, own.deviations, together.deviations)))
 
 
 def _with_beside(host: Sequence[HostTurns]) -> list[HostTurns]:
-    """Every count with the launches of the counts beside it."""
     beside = [host[max(index - 1, 0) : index + 2] for index in range(len(host))]
     return [
         replace(one, ratios=tuple(chain.from_iterable(other.ratios for other in others)))
         for one, others in zip(host, beside, strict=True)
     ]
-
-
-def _no_better(own: HostLevel, together: HostLevel) -> HostLevel:
-    """The shape of counts taken together, with the larger of both means and standard deviations."""
-    means = tuple(map(max, own.means, together.means))
-    return replace(together, means=means, deviations=tuple(map(max, own.deviations, together.deviations)))
 
 
 def _statistic_ratios(
@@ -134,7 +126,7 @@ def _statistic_ratios(
 
 
 def slowdown_at(host: Sequence[HostTurns], cores: float) -> HostSlowdown | None:
-    """How much slower turns on so many cores are: as measured, or between the counts that were; None without any."""
+    """The slowdown of turns on this number of cores, interpolated between measured counts; None without any."""
     measured = next((one.slowdown for one in host if one.cores == cores), None)
     if measured or not host:
         return measured

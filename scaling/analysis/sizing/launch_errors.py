@@ -1,10 +1,10 @@
 """The distribution of a launch around its expected time, from the launches themselves. Pure.
 
 A promise about a new launch needs the tail of the noise, and noise is one-sided: other tenants only slow down. So the
-errors of launches around the means of their counts, each in standard deviations, are pooled and smoothed by a normal
-kernel (the smoothed bootstrap: Silverman & Young, Biometrika 74, 1987), shrunk so that the standard deviation stays 1.
-The fewer launches, the wider the kernel, and the closer to a normal distribution; without launches that repeat a count
-it is one. The mean of m launches keeps the variance and skewness it would have: of an error the part m^(-1/6) remains,
+errors of launches around the means of their counts, in standard deviations, are pooled and smoothed by a normal kernel
+(the smoothed bootstrap: Silverman & Young, Biometrika 74, 1987), shrunk so that the standard deviation stays 1. The
+fewer launches, the wider the kernel, and the closer to a normal distribution, which is used if no count has several
+launches. The mean of m launches keeps the variance and skewness it would have: the part m^(-1/6) of an error remains,
 the rest is normal.
 """
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from scaling.analysis.arrays import Floats, Indices
 
-# The distribution is tabulated over so many standard deviations, so many times in each.
+# The distribution is tabulated up to this number of standard deviations, at this number of points in each.
 REACH, POINTS_PER_UNIT = 12.0, 128
-# So many values are tabulated together.
+# The number of values that are tabulated together.
 PER_BLOCK = 16
-# More errors than this are summed up by as many quantiles.
+# More errors are reduced to this number of quantiles.
 MOST_ERRORS = 32
 LEAST_DF = 3
 
@@ -42,7 +42,7 @@ class LaunchErrors:
         return chance, density, change
 
     def mean_of(self, launches: int | float) -> "LaunchErrors":
-        """The errors of a mean of so many launches, again in its standard deviations."""
+        """The errors of a mean over launches, again in its standard deviations."""
         part = float(launches) ** (-1.0 / 6.0)
         kernel = float(np.sqrt(1.0 - part**2 * (1.0 - self.kernel**2)))
         return LaunchErrors(tuple(part * error for error in self.errors), kernel)
@@ -52,7 +52,7 @@ NORMAL = LaunchErrors()
 
 
 def launch_errors(standardised: Floats, df: float) -> LaunchErrors:
-    """The errors of launches around their counts' means, already in proportion to their standard deviation."""
+    """The errors of launches around their counts' means, already in standard deviations."""
     spread = float(np.sqrt(np.mean(standardised**2))) if standardised.size else 0.0
     if df < LEAST_DF or not spread > 0.0:
         return NORMAL
@@ -68,8 +68,6 @@ def launch_errors(standardised: Floats, df: float) -> LaunchErrors:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A function at the tabulated values, and the steps from each to the next."""
-
     entries: Floats
     steps: Floats
 
@@ -88,8 +86,8 @@ def _tables(distribution: LaunchErrors) -> tuple[_Table, _Table, _Table]:
 def _densities(distribution: LaunchErrors) -> tuple[Floats, Floats]:
     """The density at the tabulated values, and its derivative.
 
-    Of a value a + b, with a the middle of its block of values, exp(-(a + b - e)² / 2k²) is a function of a and e, times
-    one of e and b, times one of a and b: a matrix product instead of an exponential of every value and error.
+    For a value a + b, with a the middle of its block of values, exp(-(a + b - e)² / 2k²) is a function of a and e,
+    times one of e and b, times one of a and b: a matrix product instead of an exponential per value and error.
     """
     errors, kernel = np.array(distribution.errors), distribution.kernel
     count = round(2 * REACH * POINTS_PER_UNIT) + 1
@@ -105,13 +103,13 @@ def _densities(distribution: LaunchErrors) -> tuple[Floats, Floats]:
 
 
 def _table(entries: Floats, last: float) -> _Table:
-    """A table that is nothing before the first of its values, and the same after the last."""
+    """A table that starts at 0 and ends at its last value."""
     entries[0], entries[-1] = 0.0, last
     return _Table(entries, np.diff(entries))
 
 
 def _locate(values: Floats) -> tuple[Indices, Floats]:
-    """The tabulated values below these, by index, and how far each is on the way to the next."""
+    """The indices of the tabulated values below these, and the fractions of the way to the next."""
     where: Floats = values + REACH
     where *= POINTS_PER_UNIT
     where.clip(0.0, 2 * REACH * POINTS_PER_UNIT - 0.000001, out=where)
@@ -121,8 +119,7 @@ def _locate(values: Floats) -> tuple[Indices, Floats]:
 
 
 def _between(table: _Table, index: Indices, part: Floats) -> Floats:
-    """The values of a table between its entries."""
-    # Several times as fast as by brackets, and every index is one of the table.
+    # `take` is several times as fast as indexing, and every index is valid.
     interpolated: Floats = table.steps.take(index, mode="clip")
     interpolated *= part
     interpolated += table.entries.take(index, mode="clip")

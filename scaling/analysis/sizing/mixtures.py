@@ -1,4 +1,4 @@
-"""The distribution of a new turn on a size: what the curves may be, and what launches and the host add. Pure."""
+"""The distribution of a new turn on a size, from the draws of curves, launches and the host. Pure."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Mixture:
         return float(self.errors.chance_below((value - self.means) / self.noise).mean())
 
     def quantile(self, level: float) -> float:
-        """Where a level is reached, by bisection."""
+        """The quantile at a level, by bisection."""
         reach = 8.0 * self.noise.max()
         low, high = float(self.means.min() - reach), float(self.means.max() + reach)
         for _ in range(HALVINGS):
@@ -47,10 +47,7 @@ class Mixture:
 
 
 def turn_mixtures(draws: Draws, host: HostLevel, cores: float, launches: Iterable[int | float]) -> Iterator[Mixture]:
-    """Log seconds on cores of one turn on the host, or of the mean over so many launches.
-
-    Where no turns are known, launches scatter normally.
-    """
+    """Log seconds of a turn on the host, or of means over launches, which are normal if no turns are known."""
     delay = host.at(cores)
     means = draws.log_time(np.array([cores]))[:, 0] + delay.mean
     variance = np.full(draws.size, delay.deviation**2) if host.cores else draws.launch_variance(cores)

@@ -1,8 +1,8 @@
 """Answers to sizing questions as quantiles per available size, for readers without the draws. Pure.
 
-Quantiles of the predictive distribution (a mixture of the distributions of turns, one per draw) are found by
-Halley's method on the probit scale, where a mixture is almost linear, with a bracket to fall back on. Whoever has the
-quantiles gets the chance of any time by interpolation, exact at the levels of `ASSURANCES`.
+Quantiles of the predictive distribution (a mixture of the distributions of turns, one per draw) are found by Halley's
+method on the probit scale, on which a mixture is almost linear, with a bracket to fall back on. Interpolation of the
+quantiles gives the chance of any time, exact at the levels of `ASSURANCES`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,16 +18,16 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.levels import LevelCurve, Size
 from scaling.analysis.sizing.mixtures import Mixture
 
-# The probit of a probability, of every one in an array.
+# The probits of an array of probabilities.
 probit = np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])
 
 ASSURANCES = (0.5, 0.8, 0.9, 0.95, 0.99)
-# Levels of the predictive quantiles, as probits: evenly spaced, and one for every assurance.
+# Levels of the predictive quantiles, as probits: evenly spaced, with one for every assurance.
 PROBITS = np.unique(np.concatenate([np.linspace(-3.4, 3.4, 69).round(1), probit(ASSURANCES)]))
 ASSURANCE_PROBITS = tuple(np.searchsorted(PROBITS, probit(ASSURANCES) - 1e-12).tolist())
-# Means of 1, 2, 4, … launches: between them, quantiles are interpolated in the logarithm of their number.
+# Means of 1, 2, 4, … launches; between them quantiles are interpolated in the logarithm of their number.
 DOUBLINGS = 12
-# Log seconds of what takes no time at all: a law without a limit.
+# Log seconds of practically no time, for laws without a limit.
 NO_TIME = -1e3
 _STEPS = 60
 _CONVERGED = 1e-5  # in probits and in standard deviations, before the last step, which shrinks it a thousandfold
@@ -36,9 +36,10 @@ _BLOCK = 4
 
 @dataclass(frozen=True, slots=True)
 class StepTable:
-    """Where the share of draws at or above a value falls below a level: `percents` for 1 % to 100 % as shown.
+    """The values at which the share of draws at or above them falls below a level, `percents` from 1 % to 100 %.
 
-    `assurances` are for the levels of `ASSURANCES`, exact. 100 % is all above 99 %. A value of `-inf` is never reached.
+    `assurances` are for the exact levels of `ASSURANCES`. 100 % is displayed for all above 99 %. A value of `-inf` is
+    never reached.
     """
 
     percents: tuple[float, ...]
@@ -47,12 +48,12 @@ class StepTable:
 
 @dataclass(frozen=True, slots=True)
 class SizeTable:
-    """One size: rate and efficiency, and the quantiles from which chances are looked up.
+    """One size: its rate and efficiency, and quantiles from which chances are interpolated.
 
-    `log_seconds` are quantiles of one turn at `PROBITS`, `replicas` those of the mean of 2**0 to 2**`DOUBLINGS`
+    `log_seconds` are quantiles of one turn at `PROBITS`, `replicas` quantiles of the mean of 2**0 to 2**`DOUBLINGS`
     turns at each of `ASSURANCES`, and `efficiencies` the efficiencies that draws keep on this size. `crowding` is how
-    many times as long a step takes beside 0, 1, … other replicas, up to as many as fit on the machine of the packs;
-    empty where none were measured.
+    many times as long a step takes beside 0, 1, … other replicas, up to the room on the machine of the packs; empty if
+    no packs were measured.
     """
 
     size: Size
@@ -66,17 +67,17 @@ class SizeTable:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Quantiles in standard deviations from the mean, and how they changed last: where to start the next mixture."""
+    """Quantiles in standard deviations from the mean, and their last change: the start for the next mixture."""
 
     standard: Floats
     change: Floats | float = 0.0
 
     def start(self, mixture: Mixture) -> Floats:
-        """The quantiles of a mixture, if its shape goes on changing as it did."""
+        """The quantiles of a mixture, if its shape goes on changing at the same rate."""
         return mixture.mean + (self.standard + self.change) * mixture.deviation
 
     def after(self, mixture: Mixture, quantiles: Floats) -> "Shape":
-        """The shape with the quantiles of the next mixture."""
+        """The shape of the quantiles of the next mixture."""
         standard = (quantiles - mixture.mean) / mixture.deviation
         return Shape(standard, standard - self.standard)
 
@@ -89,33 +90,26 @@ def size_tables(curve: LevelCurve, counts: Sequence[int]) -> tuple[SizeTable, ..
         mixture, *means = size.mixtures(2**doubling for doubling in range(DOUBLINGS + 1))
         log_seconds = mixture_quantiles(mixture, PROBITS, shape.start(mixture))
         shape = shape.after(mixture, log_seconds)
-        replicas = _replicas(mixture, means, log_seconds[list(ASSURANCE_PROBITS)])
-        tables.append(_size_table(size, log_seconds, sustained(size), replicas))
+        table = SizeTable(
+            size=size,
+            rate=rate(size),
+            efficiency=estimate(np.exp(size.log_efficiency())),
+            log_seconds=tuple(log_seconds.tolist()),
+            replicas=_replicas(mixture, means, log_seconds[list(ASSURANCE_PROBITS)]),
+            efficiencies=_step_table(sustained(size)),
+            crowding=tuple(size.crowding(one) for one in range(1, size.room + 1)) if size.known_crowding(1) else (),
+        )
+        tables.append(table)
     return tuple(tables)
 
 
-def _size_table(
-    size: Size, log_seconds: Floats, efficiencies: Floats, replicas: tuple[tuple[float, ...], ...]
-) -> SizeTable:
-    return SizeTable(
-        size=size,
-        rate=rate(size),
-        efficiency=estimate(np.exp(size.log_efficiency())),
-        log_seconds=tuple(log_seconds.tolist()),
-        replicas=replicas,
-        efficiencies=_step_table(efficiencies),
-        crowding=tuple(size.crowding(one) for one in range(1, size.room + 1)) if size.known_crowding(1) else (),
-    )
-
-
 def fastest_table(curve: LevelCurve) -> StepTable:
-    """Log seconds below which no number of cores gets: the share of draws that never reach a time."""
-    fastest = curve.draws.log_seconds - np.log(curve.draws.speedup_limit())
-    return _step_table(np.maximum(fastest, NO_TIME), unmet=True)
+    """Log seconds that no number of cores goes below, by the share of draws that never reach a time."""
+    return _step_table(np.maximum(curve.fastest, NO_TIME), unmet=True)
 
 
 def mixture_quantiles(mixture: Mixture, probits: Floats, start: Floats | None = None) -> Floats:
-    """Where a mixture reaches levels, given as probits; by Halley's method with a bracket, level by level."""
+    """The quantiles of a mixture at levels given as probits, by Halley's method with a bracket, level by level."""
     deviation = mixture.deviation
     at = mixture.mean + probits * deviation if start is None else start.copy()
     reach = 9.0 * mixture.noise.max()
@@ -140,9 +134,9 @@ def mixture_quantiles(mixture: Mixture, probits: Floats, start: Floats | None = 
 
 
 def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, Floats]:
-    """The probit of the chance of no more than each value, its derivative, and the second over the first squared.
+    """The probit of the chance of at most each value, its derivative, and the second over the squared first.
 
-    A few values at a time, because fresh large arrays cost more than the arithmetic.
+    Values are processed in small blocks, because fresh large arrays cost more than the arithmetic.
     """
     sums, inverse = np.empty((3, len(at))), 1.0 / mixture.noise
     weight = inverse / len(inverse)
@@ -157,12 +151,12 @@ def _probit_derivatives(mixture: Mixture, at: Floats) -> tuple[Floats, Floats, F
     reached: Floats = probit(np.clip(sums[0], 1e-300, 1.0 - 1e-16))
     height = np.exp(-0.5 * reached**2) / np.sqrt(2.0 * np.pi)
     slope = np.maximum(sums[1], 1e-100) / height
-    with np.errstate(over="ignore", invalid="ignore"):  # what is no number halves the bracket
+    with np.errstate(over="ignore", invalid="ignore"):  # NaN halves the bracket
         return reached, slope, reached + sums[2] / height / slope**2
 
 
 def _replicas(launch: Mixture, means: Iterable[Mixture], of_launch: Floats) -> tuple[tuple[float, ...], ...]:
-    """Quantiles of the mean of more and more launches, for every assurance; each starts from the shape before it."""
+    """Quantiles of the mean of more and more launches, by assurance; each starts from the shape before it."""
     probits, columns = probit(ASSURANCES), [of_launch]
     shape = Shape(probits).after(launch, of_launch)
     for mean_of_launches in means:
@@ -172,9 +166,9 @@ def _replicas(launch: Mixture, means: Iterable[Mixture], of_launch: Floats) -> t
 
 
 def _step_table(values: Floats, unmet: bool = False) -> StepTable:
-    """Values from the largest down, where the share of draws at or above them reaches each level.
+    """Values in descending order at which the share of draws at or above them reaches each level.
 
-    With `unmet` the share is of draws that fail, so an assurance is lost where they are more than the rest of it.
+    With `unmet` the share is of draws that fail, so an assurance is lost if they are more than the rest of it.
     """
     order = np.argsort(-values)
     ranked = values[order]

@@ -1,48 +1,42 @@
-"""What may be asked about a size, what an answer looks like, and the reasons it gives. Pure values.
+"""Sizing questions, their answers, and the reasons in them. Pure values.
 
 A reason has a stable code and its numbers; its sentence is in `scaling.reporting.capacity`.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
 
-from scaling.analysis.curves.fit import SeriesFit
+from scaling.analysis.curves.fit import Coded, SeriesFit
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.sizes import Price
 from scaling.analysis.summary import HostSlowdown
 
 
 @dataclass(frozen=True, slots=True)
-class StepsGrow:
-    """Under weak scaling a step has more items on more cores, so that no number of them makes it shorter."""
-
-    code: ClassVar[str] = "steps-grow"
+class StepsGrow(Coded):
+    """Under weak scaling a step has more items on more cores, so no number of cores makes it shorter."""
 
 
 @dataclass(frozen=True, slots=True)
-class OverBudget:
-    """One core costs more per hour than may be spent."""
+class OverBudget(Coded):
+    """One core costs more per hour than the budget."""
 
-    code: ClassVar[str] = "over-budget"
     core_cost: float
     budget: float
 
 
 @dataclass(frozen=True, slots=True)
-class NeverReached:
+class NeverReached(Coded):
     """No number of cores is enough, in a `share` of the draws."""
 
-    code: ClassVar[str] = "never-reached"
     assurance: float
     share: float
 
 
 @dataclass(frozen=True, slots=True)
-class MachineTooSmall:
-    """All cores of the machine are not enough; `needed` is what the curve alone asks for, infinite if unknown."""
+class MachineTooSmall(Coded):
+    """All cores of the machine are not enough; the curve alone needs `needed`, infinite if unknown."""
 
-    code: ClassVar[str] = "machine-too-small"
     assurance: float
     needed: float
     cores: int
@@ -50,54 +44,47 @@ class MachineTooSmall:
 
 
 @dataclass(frozen=True, slots=True)
-class BeyondExtrapolation:
+class BeyondExtrapolation(Coded):
     """Even twice the cores measured, the limit of extrapolation, are not enough."""
 
-    code: ClassVar[str] = "beyond-extrapolation"
     assurance: float
     needed: float
     measured: float
 
 
 @dataclass(frozen=True, slots=True)
-class WholeMachineKeeps:
+class WholeMachineKeeps(Coded):
     """All cores of the machine keep the efficiency."""
 
-    code: ClassVar[str] = "whole-machine-keeps"
     cores: int
 
 
 @dataclass(frozen=True, slots=True)
-class ExtrapolationEnds:
-    """More cores may keep the efficiency too, but the curve does not reach further."""
+class ExtrapolationEnds(Coded):
+    """More cores may keep the efficiency too, but the curve does not cover them."""
 
-    code: ClassVar[str] = "extrapolation-ends"
     cores: int
     measured: float
 
 
 @dataclass(frozen=True, slots=True)
-class SimilarCost:
+class SimilarCost(Coded):
     """Sizes that cost at most a share more than the cheapest."""
 
-    code: ClassVar[str] = "similar-cost"
     fewest: int
     most: int
     share: float
 
 
 @dataclass(frozen=True, slots=True)
-class StepsUnknown:
-    """Nothing is known of single steps, as in another tool's file."""
-
-    code: ClassVar[str] = "steps-unknown"
+class StepsUnknown(Coded):
+    """Nothing is known about single steps, as in another tool's file."""
 
 
 @dataclass(frozen=True, slots=True)
-class TooFewSteps:
-    """Launches have at most so many steps, and a quantile needs more."""
+class TooFewSteps(Coded):
+    """Launches have at most `most` steps, and the quantile needs more."""
 
-    code: ClassVar[str] = "too-few-steps"
     quantile: float
     needed: int
     most: int
@@ -115,7 +102,7 @@ CORE_HOURS = Price()
 
 
 class Goal(StrEnum):
-    """What a question asks for; the value is the code that scripts match."""
+    """The goal of a question; scripts match the value."""
 
     THROUGHPUT = "throughput"
     LATENCY = "latency"
@@ -127,7 +114,7 @@ class Goal(StrEnum):
 
 
 class Status(StrEnum):
-    """Whether an answer names a size: there is one, none is enough, or nothing can be said."""
+    """Whether an answer names a size, no size is enough, or no answer is possible."""
 
     OK = "ok"
     NOT_REACHABLE = "not-reachable"
@@ -138,9 +125,9 @@ class Status(StrEnum):
 class Question:
     """A goal and its target: units per second, seconds for the series' work, an efficiency, a cost per hour.
 
-    A time or a throughput is promised of a turn on the host as it was while it was measured. With a `quantile`, a
-    latency is promised of that quantile of the steps of a launch. A job has so many `items`, the target of a deadline
-    is its seconds.
+    A time or a throughput is promised for a turn on the host in the state measured. With a `quantile`, a latency is
+    promised for that quantile of the steps of a launch. A job has a number of `items`, and the target of a deadline is
+    its seconds.
     """
 
     goal: Goal
@@ -152,7 +139,7 @@ class Question:
 
     @property
     def is_promise(self) -> bool:
-        """Whether a time or a throughput is asked for, which a turn keeps or not."""
+        """Whether its goal is a time or a throughput, which a turn keeps or not."""
         return self.goal in (Goal.THROUGHPUT, Goal.LATENCY, Goal.DEADLINE)
 
     def seconds(self, work: float) -> float:
@@ -163,7 +150,7 @@ class Question:
 
 
 class Grounds(StrEnum):
-    """What is known of a size: it was measured, or it lies between, below or beyond the counts that were."""
+    """The evidence for a size: measured, or between, below or beyond the measured counts."""
 
     MEASURED = "measured"
     BETWEEN = "between"
@@ -173,7 +160,7 @@ class Grounds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a size rests on: the counts beside it that were taken in, and whether its own point was left out."""
+    """The evidence for a size: the measured counts beside it, and whether its own point was left out."""
 
     grounds: Grounds
     beside: tuple[float, ...] = ()
@@ -185,11 +172,11 @@ MEASURED = Basis(Grounds.MEASURED)
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """An allocation of cores with so many threads each, and what it would do: median and 95 % of the draws.
+    """A number of cores and of threads per core, and its performance: median and 95 % of the draws.
 
-    `assurance` is of the question's promise, None where it has none to keep. Speedup and efficiency are against one
-    core with one thread. `host` is how long turns take over the step time, None where it is unknown. `job_seconds` is
-    what the question's job takes there, None where it has none.
+    `assurance` is for the question's promise, if it has one. Speedup and efficiency are over one core with one thread.
+    `host` is the slowdown of turns over the step time, if it is known. `job_seconds` is the time of the question's job,
+    if it has one.
     """
 
     cores: int
@@ -211,12 +198,11 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """Replicas of so many cores with so many threads each, their cost an hour, and how sure their sum is.
+    """A number of replicas with equal cores and threads, their hourly cost, and the assurance of their sum.
 
-    `machines` is how many machines like the one measured have room for them, None where it is not known.
-
-    `crowding` is how many times as long a step takes beside the others, from packs that were measured; None where none
-    were, and replicas are taken not to disturb each other.
+    `machines` is the number of machines like the measured one that they need, if it is known. `crowding` is how many
+    times as long a step takes beside the others, from measured packs; None without packs, if replicas are assumed not
+    to disturb each other.
     """
 
     replicas: int
@@ -230,7 +216,7 @@ class Replicas:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to give a series; without a size, `reasons` say why, and `needed` what it would take if it is known.
+    """The size for a series; without a size, `reasons`, and the cores `needed` if they are known.
 
     `replicas` is the cheapest way to a throughput by several replicas of a size each; None for other questions.
     """
@@ -238,21 +224,20 @@ class Answer:
     fit: SeriesFit
     question: Question
     status: Status
-    allocation: Allocation | None
-    needed: Estimate | None
-    neighbours: tuple[Allocation, ...]
-    reasons: tuple[SizingReason, ...]
+    allocation: Allocation | None = None
+    needed: Estimate | None = None
+    neighbours: tuple[Allocation, ...] = ()
+    reasons: tuple[SizingReason, ...] = ()
     replicas: Replicas | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingLimits:
-    """The landmarks of a series: where more cores stop paying, and where they stop helping, up to so many cores.
+    """The landmarks of a series: the core counts at which more cores stop paying, and stop helping.
 
-    `recommended` is the available size with the largest speedup times efficiency, with `threads` per core, among those
-    up to the most cores measured; None where there is none. `speedup` is its speedup over one core with one thread,
-    `basis` what is known of it. Knee and peak are whole numbers of cores with as many
-    threads, infinite where they are beyond twice the cores measured.
+    `recommended` is the available size with the largest speedup times efficiency, with `threads` per core, up to the
+    most cores measured; None without any. `speedup` is its speedup over one core with one thread, `basis` its evidence.
+    Knee and peak are whole numbers of cores with equal threads, infinite if they are beyond twice the cores measured.
     """
 
     fit: SeriesFit

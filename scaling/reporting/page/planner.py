@@ -58,7 +58,7 @@ def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -
 def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object]:
     """All that a question to a series needs."""
     fit, curves = limits.fit, level_curves(limits.fit)
-    tables = [table for curve in curves for table in size_tables(curve, curve.sizes(sizes))]
+    tables = [table for curve in curves for table in size_tables(curve, level_sizes(curve.fit, sizes))]
     tables.sort(key=lambda table: table.size.order)
     return _identity(fit) | {
         "refusal": None,

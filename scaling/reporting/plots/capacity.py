@@ -101,7 +101,7 @@ def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation,
     curves = {one.threads: _line(one, limits, band=one.threads == threads or len(levels) == 1) for one in levels}
     series = [_series(line, curves, several=len(own) > 1) for line in own] or [_unmeasured(fit, curves)]
     series[0] = replace(series[0], size=size)
-    measured_to = max(one.measured[-1] for one in levels)
+    measured_to = max(one.fit.most_cores for one in levels)
     return Panel(
         series,
         reach_target(y_limits(series, 0.0, bands=True), target),
@@ -140,7 +140,7 @@ def _line(level: LevelCurve, limits: ScalingLimits, *, band: bool) -> LawLine:
     mixtures = [next(turn_mixtures(level.draws, level.host, float(count), (1,))) for count in cores]
     middle = work / np.exp([np.median(mixture.means) for mixture in mixtures])
     slow, fast = work / np.exp([mixture_quantiles(mixture, RANGE) for mixture in mixtures]).T if band else (None, None)
-    return LawLine("curve", Curve(cores, middle, slow, fast), level.measured[-1], colour(0), band=NEW_TURNS)
+    return LawLine("curve", Curve(cores, middle, slow, fast), level.fit.most_cores, colour(0), band=NEW_TURNS)
 
 
 def _size(limits: ScalingLimits, evaluation: Evaluation, target: float | None) -> tuple[int | None, int, str]:

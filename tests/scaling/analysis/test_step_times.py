@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from scaling.analysis.step_times import LEVELS, SHOWN, STEP_FIGURES, TELLING, step_times, steps_needed
+from scaling.analysis.step_times import DESCRIBED, LEVELS, SHOWN, STEP_FIGURES, step_times, steps_needed
 
 STEPS = [float(number) for number in range(1, 200)]
 
@@ -52,7 +52,7 @@ def test_the_undisturbed_level_is_the_median_unless_it_is_known():
 @pytest.mark.parametrize("count", [1, 30, 199])
 def test_figures_are_what_each_is_by_itself(count):
     times = step_times(STEPS[:count])
-    quantiles = [times.quantile(level) for level in TELLING]
+    quantiles = [times.quantile(level) for level in DESCRIBED]
     assert times.figures == (times.mean, times.deviation, times.variation, *quantiles)
     assert len(times.figures) == len(STEP_FIGURES)
 

@@ -1,7 +1,6 @@
 import pytest
 
-from scaling.analysis.capacity import answer
-from scaling.analysis.sizing.jobs import answer_job
+from scaling.analysis.capacity import answer, answer_job
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.reporting.promises import jobs_table, promise_words
 from scaling.reporting.words import text_lines

@@ -5,7 +5,7 @@ import pytest
 
 from scaling.analysis.series import HostTurns
 from scaling.analysis.sizing.host_level import (
-    UNKNOWN_HOST,
+    HostLevel,
     TurnDelay,
     host_level,
     slowdown_at,
@@ -25,8 +25,8 @@ BUSY = turns_on(16.0, *[(1.0, 1.2, 1.5, 1.6)] * 5)
 
 
 def test_a_host_of_which_nothing_is_known_adds_nothing():
-    assert host_level(()) == UNKNOWN_HOST
-    assert UNKNOWN_HOST.at(8.0) == TurnDelay()
+    assert host_level(()) == HostLevel()
+    assert HostLevel().at(8.0) == TurnDelay()
 
 
 def test_turns_that_all_took_the_step_time_add_nothing():

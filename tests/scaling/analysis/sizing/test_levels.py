@@ -9,12 +9,22 @@ from benchmarks.shared.machines import SMT_YIELDS, SmtMachine, machine, smt_stud
 from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.curves.fit import by_settings, fit, fit_all
 from scaling.analysis.series import LeftOut, selected_series
-from scaling.analysis.sizing.levels import Size, level_curves, neighbours, offered_sizes
+from scaling.analysis.sizing.host_level import HostLevel, host_level
+from scaling.analysis.sizing.levels import (
+    Size,
+    level_curves,
+    level_sizes,
+    neighbours,
+    offered_sizes,
+    promised_level,
+    step_refusal,
+)
 from scaling.analysis.sizing.question import Basis, Goal, Grounds, Question
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.summary import select_points, summarize
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
+from tests.scaling.analysis.sizing.simulated import FIT, TAIL, of_table
 
 SIZES = Sizes(tuple(range(1, 21)), "pretend", 8)
 
@@ -80,7 +90,7 @@ def test_a_level_is_offered_as_far_as_its_own_cores_reach(fits):
     (one, *_) = fits["memnet"].levels
     few = replace(one.series, observations=one.series.observations[:3])
     joint = replace(fits["memnet"], levels=(fit(few), *fits["memnet"].levels[1:]))
-    most = {curve.threads: max(curve.sizes(None)) for curve in level_curves(joint)}
+    most = {curve.threads: max(level_sizes(curve.fit, None)) for curve in level_curves(joint)}
     assert most[1] == 2 * few.cores[-1] < most[2]
 
 
@@ -91,3 +101,39 @@ def test_a_size_between_those_measured_says_whether_its_own_point_was_left_out(f
     assert Size(8, curve).basis() == Basis(Grounds.BETWEEN, (4.0, 12.0), own_left_out=True)
     assert Size(6, curve).basis() == Basis(Grounds.BETWEEN, (4.0, 12.0))
     assert Size(4, curve).basis() == Basis(Grounds.MEASURED)
+
+
+def level(quantile=None, goal=Goal.LATENCY, **more):
+    return promised_level(FIT, Question(goal, 1.0, quantile=quantile, **more))
+
+
+def test_a_promise_is_about_a_turn_unless_a_quantile_is_asked_for():
+    assert level() == host_level(FIT.series.host)
+
+
+def test_a_quantile_of_steps_lies_as_far_above_the_step_time_as_it_did_in_launches():
+    assert [level(share).at(4.0).mean for share in (0.5, 0.99)] == pytest.approx([0.0, np.log(TAIL)], abs=0.02)
+
+
+def test_a_job_meets_the_mean_of_all_steps():
+    job = level(goal=Goal.DEADLINE).at(4.0).mean
+    assert level(0.5).at(4.0).mean < job < level(0.99).at(4.0).mean
+
+
+def test_too_few_steps_or_none_say_nothing_of_a_quantile():
+    assert level(0.999) is None
+    reason = step_refusal(FIT, 0.999)
+    assert (reason.code, reason.needed, reason.most) == ("too-few-steps", 999, 200)
+    table = of_table()
+    assert promised_level(table, Question(Goal.LATENCY, 1.0, quantile=0.9)) is None
+    assert step_refusal(table, 0.9).code == "steps-unknown"
+
+
+def test_a_deadline_of_a_plain_table_has_its_one_level():
+    assert promised_level(of_table(), Question(Goal.DEADLINE, 1.0, items=1.0)) == HostLevel()
+
+
+def test_two_launches_say_nothing_of_how_far_launches_differ():
+    few = tuple(replace(one, steps=one.steps[:2]) for one in FIT.series.host)
+    fitted = replace(FIT, series=replace(FIT.series, host=few))
+    assert promised_level(fitted, Question(Goal.LATENCY, 1.0, quantile=0.9)) is None

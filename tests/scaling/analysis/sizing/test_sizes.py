@@ -1,6 +1,6 @@
 import pytest
 
-from scaling.analysis.sizing.sizes import Price, cpu_hours_per_million, machine_sizes, plain_sizes
+from scaling.analysis.sizing.sizes import Price, machine_sizes, plain_sizes
 
 
 def cpus(first, last):
@@ -56,8 +56,8 @@ def test_plain_sizes_are_whole_numbers():
     assert plain_sizes(3).counts == (1, 2, 3)
 
 
-def test_a_million_units_take_so_many_core_hours():
-    assert cpu_hours_per_million(6, 100.0) == pytest.approx(6 * 1e6 / 100 / 3600)
+def test_at_the_usual_price_a_million_units_cost_their_core_hours():
+    assert Price().per_million(6, 100.0) == pytest.approx(6 * 1e6 / 100 / 3600)
 
 
 def test_a_replica_costs_its_cores_and_itself():
