@@ -342,13 +342,13 @@ def _series(key: SeriesKey, settings: Point, varied: list[str], launches: list[L
 
 
 def _short_name(settings: Point, varied: list[str]) -> str | None:
-    """'alexnet train jax gpu': without the usual placement, if the other varying settings need no name."""
-    values = {name: getattr(settings, name) for name in varied}
-    unnamed = {("pipeline_threads", SETTINGS["pipeline_threads"].usual)}
-    named = {name: value for name, value in values.items() if value is not None and (name, value) not in unnamed}
-    if settings.placement != SETTINGS["placement"].usual or not named.keys() <= {*SELF_EVIDENT}:
+    """'alexnet train jax gpu intra=4': without the usual placement, None on another one."""
+    if settings.placement != SETTINGS["placement"].usual:
         return None
-    return " ".join([settings.subject, *map(str, named.values())])
+    unnamed = {None, SETTINGS["pipeline_threads"].usual}
+    values = {name: value for name in varied if (value := getattr(settings, name)) not in unnamed}
+    given = (str(value) if name in SELF_EVIDENT else f"{name}={value}" for name, value in values.items())
+    return " ".join([settings.subject, *given])
 
 
 def _mean_mhz(timed: list[Launch]) -> float | None:

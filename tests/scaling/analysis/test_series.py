@@ -55,7 +55,7 @@ def test_frameworks_devices_and_data_speak_for_themselves_in_a_label():
         "autoenc train jax pipeline",
     }
     assert {series.label for series in series_of(launches('framework = ["torch", "jax"]\njit = [true, false]'))} >= {
-        "calibrated train compact framework=jax jit=True smt1"
+        "calibrated train jax jit=True"
     }
 
 
