@@ -32,12 +32,7 @@ from scaling.analysis.sizing.question import (
     WholeMachineKeeps,
 )
 from scaling.reporting.fits import DESCRIPTION_WORDS, NO_LIMIT
-from scaling.reporting.promises import (
-    crowding_words,
-    job_words,
-    promise_words,
-    step_reason_sentence,
-)
+from scaling.reporting.promises import crowding_words, job_words, promise_words, step_reason_sentence
 from scaling.reporting.verdicts import is_slower, quiet_words, slower_words
 from scaling.reporting.words import (
     Table,

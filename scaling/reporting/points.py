@@ -14,22 +14,8 @@ from scaling.analysis.step_times import SHOWN
 from scaling.analysis.summary import PointSelection, Summary
 from scaling.errors import grouped
 from scaling.reporting.quantities import between, ends, quantities, step_cell
-from scaling.reporting.verdicts import (
-    VERDICT_WORDS,
-    doubt_words,
-    is_slower,
-    slowdown_words,
-    verdict_counts,
-)
-from scaling.reporting.words import (
-    Table,
-    count,
-    duration,
-    point_words,
-    share,
-    span,
-    with_interval,
-)
+from scaling.reporting.verdicts import VERDICT_WORDS, doubt_words, is_slower, slowdown_words, verdict_counts
+from scaling.reporting.words import Table, count, duration, point_words, share, span, with_interval
 from scaling.results.evaluation import Evaluation
 from scaling.results.store import RowCensus
 from scaling.study.planning import PROGRAM_MODE, SETTINGS, Point, settings_words

@@ -12,15 +12,7 @@ from scaling.analysis.sizing.question import (
     StepsUnknown,
     TooFewSteps,
 )
-from scaling.reporting.words import (
-    Table,
-    duration,
-    figure,
-    long_duration,
-    percent,
-    short_size,
-    with_interval,
-)
+from scaling.reporting.words import Table, duration, figure, long_duration, percent, short_size, with_interval
 
 
 def promise_words(question: Question, unit: str) -> str | None:

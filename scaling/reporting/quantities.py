@@ -79,10 +79,7 @@ def _share_column(
         known = value(point.summary)
         return ["-" if known is None else share(known)]
 
-    return {
-        "headers": lambda points: [header] if any(shown(point.summary) for point in points) else [],
-        "cells": cells,
-    }
+    return {"headers": lambda points: [header] if any(shown(point.summary) for point in points) else [], "cells": cells}
 
 
 def step_cell(summary: Summary) -> str:
@@ -212,21 +209,13 @@ _OF_STEPS = (
 )
 _OF_LAUNCHES = (
     plain(
-        "launches",
-        int,
-        lambda point: point.summary.launch_count,
-        headers=_columns(">launches"),
-        cells=_launches_cells,
+        "launches", int, lambda point: point.summary.launch_count, headers=_columns(">launches"), cells=_launches_cells
     ),
     plain("left_out", int, lambda point: point.summary.left_out),
     plain("failures", TEXTS, lambda point: point.summary.failures),
     plain("items_per_step", int | None, lambda point: point.summary.items),
     plain(
-        "verdict",
-        str,
-        lambda point: VERDICT_WORDS[point.verdict],
-        headers=_columns("verdict"),
-        cells=_verdict_cells,
+        "verdict", str, lambda point: VERDICT_WORDS[point.verdict], headers=_columns("verdict"), cells=_verdict_cells
     ),
     plain("verdict_code", Verdict, lambda point: point.verdict.value),
     plain("speedup_at_least", NUMBER, lambda point: point.at_least),

@@ -34,12 +34,7 @@ from scaling.reporting.page.tables import answer_lines, point_columns, point_row
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
 from scaling.reporting.plots.registry import CORE, names
 from scaling.reporting.plots.save import page_svg
-from scaling.reporting.points import (
-    backends_table,
-    evaluation_notes,
-    point_facts,
-    points_table,
-)
+from scaling.reporting.points import backends_table, evaluation_notes, point_facts, points_table
 from scaling.reporting.quantities import STEP_KEYS
 from scaling.reporting.quietness import quietness_sentence, quietness_table
 from scaling.reporting.verdicts import verdict_counts
@@ -48,10 +43,7 @@ from scaling.results.evaluation import Evaluation
 from scaling.results.processes import map_by_processes
 from scaling.results.store import period
 
-SCRIPTS = (
-    *("numbers.js", "sizing.js", "curve.js"),
-    *("planner.js", "table.js", "theme.js"),
-)
+SCRIPTS = (*("numbers.js", "sizing.js", "curve.js"), *("planner.js", "table.js", "theme.js"))
 
 # A machine of more cores has the width of the page to itself.
 LARGE = 32

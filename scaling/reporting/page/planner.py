@@ -18,12 +18,7 @@ from scaling.analysis.sizing.quantile_tables import (
 )
 from scaling.analysis.sizing.question import Goal, MachineTooSmall, ScalingLimits, Status
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.reporting.capacity import (
-    STATUS_WORDS,
-    basis_words,
-    size_levels,
-    sizing_reason_sentence,
-)
+from scaling.reporting.capacity import STATUS_WORDS, basis_words, size_levels, sizing_reason_sentence
 from scaling.reporting.fits import DESCRIPTION_WORDS
 from scaling.reporting.words import estimate_facts
 from scaling.results.processes import map_by_processes

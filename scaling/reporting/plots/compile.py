@@ -58,11 +58,7 @@ def compile_figure(specification: CoresFigure) -> Figure:
         if panel.title or panel.remark:
             grid.title(index, panel.title, panel.remark)
     cores_axis(
-        grid,
-        specification.counts,
-        specification.last_count,
-        square=specification.log_y,
-        linear=specification.linear,
+        grid, specification.counts, specification.last_count, square=specification.log_y, linear=specification.linear
     )
     log_y = specification.log_y and logarithmic(specification.counts)
     for index, panel in enumerate(specification.panels):

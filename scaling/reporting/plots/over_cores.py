@@ -232,11 +232,7 @@ def _levels(lines: Sequence[Line]) -> list[list[Line]]:
 def _joined(line: Line, index: int) -> Series:
     """The marks of a line, joined; its colour and marker are those of its place among the others."""
     return Series(
-        line.name,
-        EFFICIENCY.marks(line),
-        colour(index),
-        marker(index),
-        joined_by="-" if index < len(COLOURS) else "--",
+        line.name, EFFICIENCY.marks(line), colour(index), marker(index), joined_by="-" if index < len(COLOURS) else "--"
     )
 
 

@@ -24,11 +24,7 @@ CORE: tuple[FigureKind, ...] = (
         f"{_HERE}.over_cores:together",
     ),
     FigureKind(
-        "speedup",
-        "Speedup with its curves",
-        "speedup with its curves and bands",
-        "rows",
-        f"{_HERE}.over_cores:speedup",
+        "speedup", "Speedup with its curves", "speedup with its curves and bands", "rows", f"{_HERE}.over_cores:speedup"
     ),
     FigureKind(
         "losses",

@@ -294,9 +294,7 @@ def series_lines(evaluation: Evaluation) -> tuple[Line, ...]:
     )
 
 
-def _common_baselines(
-    groups: Sequence[tuple[Point, tuple[ScalingPoint, ...]]],
-) -> dict[Point, ScalingPoint]:
+def _common_baselines(groups: Sequence[tuple[Point, tuple[ScalingPoint, ...]]]) -> dict[Point, ScalingPoint]:
     """One core with one thread of all settings that have several SMT levels."""
     levels = Counter(replace(point, smt=1) for point, _ in groups)
     return {

@@ -29,10 +29,7 @@ BLANK = SizeAnswer(None, POINT, AnswerCode.NO_ANSWER)
             "give prog 8 cores × 2 threads: at least 5.1 times one core, 64 % efficient; points on 10-12 cores cannot "
             "be used (disturbed or not valid)",
         ),
-        (
-            replace(GIVEN, cores=1),
-            "give prog 1 core: 8 cores are 5.1 times one core (3.7 to 6.9), 64 % efficient",
-        ),
+        (replace(GIVEN, cores=1), "give prog 1 core: 8 cores are 5.1 times one core (3.7 to 6.9), 64 % efficient"),
         (
             replace(GIVEN, basis=Basis(Grounds.BETWEEN, (4.0, 16.0)), single_launches=True),
             "give prog 8 cores: 5.1 times one core (3.7 to 6.9), 64 % efficient, interpolated between 4 and 16 cores, "

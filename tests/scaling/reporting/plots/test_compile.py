@@ -57,7 +57,7 @@ def test_the_legend_explains_everything_drawn_once():
     (panel,) = figure(target=level).panels
     sized = replace(panel, series=[replace(panel.series[0], size=2)])
     assert legend(replace(figure(), panels=[sized])) == [
-        *("a", "ideal", "law", "recommended size", "target, 4/s", "extrapolated", "hollow: disturbed or not valid"),
+        *("a", "ideal", "law", "recommended size", "target, 4/s", "extrapolated", "hollow: disturbed or not valid")
     ]
 
 
