@@ -1,7 +1,7 @@
 """The JSON of every command as types, from which its JSON Schema is generated.
 
-The number of the schema is at the top of every output. Within one number keys may be added; another number means that
-a key has gone or changed its meaning. A number that is unknown or without limit is null.
+Every output begins with the number of its schema. New keys keep the number; a key that goes or changes its meaning
+increases it. Numbers that are unknown or without limit are null.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _output(name: str, *parts: Fields, **more: Any) -> Any:
-    """What a command prints."""
+    """The output of a command."""
     return record(name, {"schema": ONLY[SCHEMA]}, *parts, more)
 
 
@@ -130,7 +130,7 @@ NETWORK = record(
     {"share_of_peak": NUMBER, "flops_per_byte": float, "bound_by": str | None, "share_of_roof": NUMBER, "valid": bool},
 )
 
-# What each command prints with --json, and `export --format json` writes; several where it depends on the question.
+# The output of each command with --json and of `export --format json`; several types if it depends on the question.
 _CORE: Mapping[str, Any] = {
     "show": _output("Show", SHOWN) | _output("ShowSections", SECTIONS_OF_POINTS),
     "fit": _output("Fit", series=ARRAY[SERIES]),
@@ -192,7 +192,7 @@ _CORE: Mapping[str, Any] = {
 
 @cache
 def outputs() -> Mapping[str, Any]:
-    """What every command prints with --json; what features print is last."""
+    """The JSON output of every command, of the core and then of features."""
     printed = dict(_CORE)
     for feature in features():
         for title, function in feature.schemas.items():
@@ -204,7 +204,7 @@ def outputs() -> Mapping[str, Any]:
 
 
 def json_schema(command: str) -> dict[str, Any]:
-    """The JSON Schema of what a command prints."""
+    """The JSON Schema of a command's output."""
     schemas, definitions = msgspec.json.schema_components(get_args(outputs()[command]) or (outputs()[command],))
     body = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     schema = {"$schema": DIALECT, "title": f"scaling {command}, schema {SCHEMA}", **body, "$defs": definitions}
