@@ -165,7 +165,7 @@ def difference_reasons(difference: Difference) -> list[str]:
 
 
 def too_few_sentence(comparison: Comparison) -> str | None:
-    """The number of launches that could show a difference; None if every point has as many."""
+    """The number of launches that could show a difference; None if every point has enough."""
     few = [difference for difference in comparison.differences if difference.launches_needed is not None]
     if not few:
         return None

@@ -69,11 +69,6 @@ def test_a_law_with_a_band_is_named_with_it():
     assert "extrapolated" not in legend(with_band)
 
 
-def test_a_predicted_mark_says_nothing_of_validity():
-    predicted = Series("predicted", [MARKS[2]], "black", "D", in_legend=True, predicted=True)
-    assert legend(CoresFigure([Panel([predicted], (0.0, 5.0))], "y")) == ["predicted"]
-
-
 def test_a_bar_is_cut_one_height_beyond_the_axis():
     lengths = bar_lengths([Estimate(1.0, -100.0, float("inf"))], (0.0, 2.0))
     assert lengths.tolist() == [[3.0], [3.0]]
