@@ -110,7 +110,6 @@ def _gain(answer: SizeAnswer) -> Sequence[str]:
 
 
 def _left_out(answer: SizeAnswer) -> str:
-    """The larger core counts that cannot be used."""
     if not answer.left_out:
         return ""
     points = "the point on" if len(answer.left_out) == 1 else "points on"
@@ -118,7 +117,6 @@ def _left_out(answer: SizeAnswer) -> str:
 
 
 def _obstacle(answer: SizeAnswer) -> str:
-    """Why there is no answer."""
     why = f" because {doubt_words(answer.doubt)}" if answer.doubt else ""
     if answer.verdict is Verdict.OK:
         return "the interval of its speedup is wider than a factor of 3"

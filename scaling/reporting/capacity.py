@@ -124,7 +124,6 @@ class _Way(NamedTuple):
 
 
 def _ways(answer: Answer) -> Iterator[_Way]:
-    """The ways of an answer: several replicas, or one size."""
     backend = _settings(answer).device, _settings(answer).framework
     if (some := answer.replicas) is not None:
         yield _Way(*backend, some.replicas, some.cores, some.threads, some.hourly_cost)
@@ -389,10 +388,7 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "assurance_asked": question.assurance,
         "status": STATUS_WORDS[answer.status],
         "status_code": answer.status.value,
-        "cores": given and given.cores,
-        "threads": given and given.threads,
-        "assurance": given and given.assurance,
-        "extrapolated": given and given.extrapolated,
+        **{key: given and getattr(given, key) for key in ("cores", "threads", "assurance", "extrapolated")},
         "basis": given and given.basis.grounds.value,
         "needed": estimate_facts(answer.needed),
         "allocation": given and _allocation(given),

@@ -41,7 +41,6 @@ def _speedup_words(fit: SeriesFit) -> str:
 
 
 def _law_words(fit: SeriesFit) -> str:
-    """The law with its serial fraction, and how well it describes the series."""
     serial = fit.serial_fraction
     if fit.is_short:
         source = "Gustafson's law" if fit.series.scale == "weak" else "Karp-Flatt"
@@ -126,7 +125,6 @@ def _fits_table(fits: Sequence[SeriesFit], bare: int) -> Table:
 
 
 def _value(estimate: Estimate | None, words: Callable[[float], str], beyond: str = "-") -> str:
-    """An estimate without its interval."""
     return beyond if estimate is None or isinf(estimate.value) else words(estimate.value)
 
 

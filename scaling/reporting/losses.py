@@ -6,7 +6,7 @@ from math import copysign
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import ScalingPoint
-from scaling.reporting.points import series_words, setting_cells, unusual_settings, varied_backend
+from scaling.reporting.points import series_words, table_by_point, varied_backend
 from scaling.reporting.quantities import REPORTS_TIME
 from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import Table, count, interval_alone, memory, share
@@ -25,15 +25,11 @@ NOT_DECOMPOSED = f"efficiency losses are not available: {REPORTS_TIME}"
 
 def losses_table(points: Sequence[ScalingPoint]) -> Table:
     """The efficiency of every point, its losses to idle cores and to computation, and its peak memory."""
-    unusual = unusual_settings([point.summary.point for point in points])
     counted = any(point.decomposition and point.decomposition.counters for point in points)
-    rows = [
-        (*setting_cells(point.summary.point, unusual), *_cells(point, counted), VERDICT_WORDS[point.verdict])
-        for point in points
-    ]
-    figures = (">cores", ">efficiency", ">idle", "95 %", ">computation", "95 %")
+    figures = (">efficiency", ">idle", "95 %", ">computation", "95 %")
     factors = (">instructions", ">IPC", ">clock") if counted else ()
-    return Table(("workload", *unusual, *figures, *factors, ">peak memory", "verdict"), rows)
+    rows = ((point.summary.point, [*_cells(point, counted), VERDICT_WORDS[point.verdict]]) for point in points)
+    return table_by_point(rows, (*figures, *factors, ">peak memory", "verdict"))
 
 
 def _cells(point: ScalingPoint, counted: bool) -> list[str]:
@@ -77,7 +73,6 @@ def _first_known(points: Iterable[ScalingPoint]) -> ScalingPoint | None:
 
 
 def _memory_words(one_core: ScalingPoint, point: ScalingPoint) -> str:
-    """The peak memory of a point, and of one core if it differs."""
     one, many = one_core.summary.peak_memory_bytes, point.summary.peak_memory_bytes
     if many is None:
         return ""

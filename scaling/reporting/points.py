@@ -1,7 +1,7 @@
 """Points and comparisons as tables, sentences and JSON facts."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -40,13 +40,19 @@ CHANGE_WORDS = {
 
 def points_table(points: Sequence[ScalingPoint]) -> Table:
     """The quantities and the verdict of every point."""
-    unusual = unusual_settings([point.summary.point for point in points])
     columns = [(quantity, headers) for quantity in quantities() if (headers := quantity.headers(points))]
-    rows = [
-        (*setting_cells(point.summary.point, unusual), *(cell for one, _ in columns for cell in one.cells(point)))
-        for point in points
-    ]
-    return Table(("workload", *unusual, ">cores", *(header for _, headers in columns for header in headers)), rows)
+    rows = [(point.summary.point, [cell for one, _ in columns for cell in one.cells(point)]) for point in points]
+    return table_by_point(rows, [header for _, headers in columns for header in headers])
+
+
+def table_by_point(
+    rows: Iterable[tuple[Point, Sequence[str]]], headers: Sequence[str], hidden: Collection[str] = ()
+) -> Table:
+    """A row per point: its workload, its unusual settings but for `hidden`, its cores and these cells."""
+    rows = list(rows)
+    unusual = [name for name in unusual_settings([point for point, _ in rows]) if name not in hidden]
+    lines = [(*setting_cells(point, unusual), *cells) for point, cells in rows]
+    return Table(("workload", *unusual, ">cores", *headers), lines)
 
 
 def backends_table(comparisons: Sequence[BackendComparison]) -> Table:
@@ -54,12 +60,8 @@ def backends_table(comparisons: Sequence[BackendComparison]) -> Table:
     backends = sorted({backend for one in comparisons for backend in one.summaries})
     several = [len({backend[part] for backend in backends}) > 1 for part in range(len(BACKEND))]
     names = [" ".join(part for part, varies in zip(one, several, strict=True) if varies) for one in backends]
-    unusual = [name for name in unusual_settings([one.point for one in comparisons]) if name not in BACKEND]
-    rows = [
-        (*setting_cells(one.point, unusual), *(_backend_cell(one, backend) for backend in backends))
-        for one in comparisons
-    ]
-    return Table(("workload", *unusual, ">cores", *(f">{name}" for name in names)), rows)
+    rows = [(one.point, [_backend_cell(one, backend) for backend in backends]) for one in comparisons]
+    return table_by_point(rows, [f">{name}" for name in names], BACKEND)
 
 
 def _backend_cell(comparison: BackendComparison, backend: Backend) -> str:
@@ -81,25 +83,20 @@ def quota_sentence(points: Iterable[Point]) -> str | None:
 
 def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
     """Quantiles and scatter of all steps of every point, disturbed or not, with intervals over launches."""
-    unusual = unusual_settings([point.summary.point for point in points])
-    rows = [
-        (
-            *setting_cells(point.summary.point, unusual),
-            "-" if point.summary.step is None else step_cell(point.summary),
-            *(with_interval(point.summary.step_figures[f"p{100 * level:g}"], duration) for level in SHOWN),
-            _step_figure(point.summary, "sd", duration),
-            _step_figure(point.summary, "cv", share),
-            span(point.summary.step_counts, "d") if point.summary.step_counts else "-",
-        )
-        for point in points
-    ]
     names = (f">{'median' if level == 0.5 else f'p{100 * level:g}'}" for level in SHOWN)
-    return Table(("workload", *unusual, ">cores", ">step", *names, ">sd", ">CV", ">steps per launch"), rows)
+    rows = [(point.summary.point, _quantile_cells(point.summary)) for point in points]
+    return table_by_point(rows, (">step", *names, ">sd", ">CV", ">steps per launch"))
 
 
-def _step_figure(summary: Summary, name: str, words: Callable[[float], str]) -> str:
-    figure = summary.step_figures[name]
-    return "-" if figure is None else words(figure.value)
+def _quantile_cells(summary: Summary) -> list[str]:
+    deviation, variation = summary.step_figures["sd"], summary.step_figures["cv"]
+    return [
+        step_cell(summary),
+        *(with_interval(summary.step_figures[f"p{100 * level:g}"], duration) for level in SHOWN),
+        "-" if deviation is None else duration(deviation.value),
+        "-" if variation is None else share(variation.value),
+        span(summary.step_counts, "d") if summary.step_counts else "-",
+    ]
 
 
 def point_remarks(points: Iterable[ScalingPoint], of: Collection[Verdict] = tuple(Verdict)) -> list[str]:
@@ -178,12 +175,8 @@ def too_few_sentence(comparison: Comparison) -> str | None:
 
 def comparison_table(comparison: Comparison) -> Table:
     """Both step times of every shared point, their ratio and the verdict."""
-    unusual = unusual_settings([difference.point for difference in comparison.differences])
-    rows = [
-        (*setting_cells(difference.point, unusual), *_difference(difference)) for difference in comparison.differences
-    ]
-    figures = (">cores", ">first", ">second", ">second/first", "95 %", ">p, adjusted", ">launches", "verdict")
-    return Table(("workload", *unusual, *figures), rows)
+    figures = (">first", ">second", ">second/first", "95 %", ">p, adjusted", ">launches", "verdict")
+    return table_by_point(((one.point, _difference(one)) for one in comparison.differences), figures)
 
 
 def comparison_answer(comparison: Comparison) -> str:

@@ -106,7 +106,6 @@ def _rate_cells(point: ScalingPoint) -> list[str]:
 
 
 def _ratio_cells(point: ScalingPoint, ratio: Estimate | None, words: Callable[[float], str], form: str) -> list[str]:
-    """A ratio that may be a bound, and its interval."""
     if point.summary.step is None:
         return ["-", "-"]
     if ratio is None or point.unknown:
@@ -136,7 +135,6 @@ def _launches_cells(point: ScalingPoint) -> list[str]:
 
 
 def _verdict_cells(point: ScalingPoint) -> list[str]:
-    """The verdict, and why launches failed."""
     failures = [f"failed: {'; '.join(point.summary.failures)}"] if point.summary.failures else []
     return ["; ".join([*([] if point.summary.step is None else [verdict_words(point)]), *failures])]
 

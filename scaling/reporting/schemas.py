@@ -41,7 +41,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _output(name: str, *parts: Fields, **more: Any) -> Any:
-    """The output of a command."""
     return record(name, {"schema": ONLY[SCHEMA]}, *parts, more)
 
 
@@ -100,7 +99,7 @@ ANSWER = record(
 ON_DEVICES = record(
     "OnDevices",
     {"name": str, "sentence": str},
-    ways=ARRAY[record("Way", device=str, framework=str, replicas=int, cores=int, threads=int, hourly_cost=float),],
+    ways=ARRAY[record("Way", device=str, framework=str, replicas=int, cores=int, threads=int, hourly_cost=float)],
 )
 ANSWERS: Fields = {"answers": ARRAY[ANSWER], "devices": OPTIONAL[ARRAY[ON_DEVICES]]}
 LIMITS = record(
@@ -138,13 +137,8 @@ _CORE: Mapping[str, Any] = {
     | _output("CapacityLimits", answers=ARRAY[STUDY_ANSWER], limits=ARRAY[LIMITS]),
     "compare": _output(
         "Compare",
-        differs=bool,
-        answer=str,
-        fail_above=NUMBER,
-        gate=Gate | None,
-        points=ARRAY[DIFFERENCE],
-        only_first=ARRAY[POINT],
-        only_second=ARRAY[POINT],
+        {"differs": bool, "answer": str, "fail_above": NUMBER, "gate": Gate | None, "points": ARRAY[DIFFERENCE]},
+        dict.fromkeys(("only_first", "only_second"), ARRAY[POINT]),
     ),
     "machine doctor": _output(
         "Doctor", verdict=State, findings=ARRAY[record("Finding", {"code": str}, fields_of(Finding))]
@@ -156,27 +150,11 @@ _CORE: Mapping[str, Any] = {
     ),
     "machine topology": _output(
         "Topology",
-        cpu_model=str | None,
-        online=str,
-        n_online=int,
-        present=str,
-        possible=str,
-        sockets=int,
-        cores=int,
-        cores_by_smt=dict[str, int],
-        numa_nodes=dict[str, str],
-        cpus_without_node=str,
-        l3_groups=int,
-        cluster_or_l2_groups=int,
-        core_kinds=int,
-        socket_cpus=TEXTS,
-        die_cpus=TEXTS,
-        l3_cpus=TEXTS,
-        core_cpus=TEXTS,
-        kinds=dict[str, str],
-        allowed=str,
-        isolated=str,
-        quota_cpus=NUMBER,
+        {"cpu_model": str | None, "online": str, "n_online": int, "present": str, "possible": str},
+        {"sockets": int, "cores": int, "cores_by_smt": dict[str, int], "numa_nodes": dict[str, str]},
+        {"cpus_without_node": str, "l3_groups": int, "cluster_or_l2_groups": int, "core_kinds": int},
+        dict.fromkeys(("socket_cpus", "die_cpus", "l3_cpus", "core_cpus"), TEXTS),
+        {"kinds": dict[str, str], "allowed": str, "isolated": str, "quota_cpus": NUMBER},
     ),
     "machine place": _output("Place", cpus=ARRAY[ARRAY[int]], list=str, short=str, cautions=TEXTS),
     "workloads": _output(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from scaling.reporting.points import point_settings, setting_cells, unusual_settings
+from scaling.reporting.points import point_settings, table_by_point
 from scaling.reporting.words import Table, count, duration
 from scaling.results.sections import PointSections, SectionsOfRuns, Spread
 
@@ -16,20 +16,15 @@ NONE_WHOLE = (
 
 def sections_table(sections: SectionsOfRuns) -> Table:
     """The sections of every point over the wall time on the most cores, as medians with their range."""
-    unusual = unusual_settings([one.point for one in sections.points])
-    rows = [
-        (
-            *setting_cells(one.point, unusual),
-            *(_relative(one.normalised[name]) for name in NORMALISED),
-            duration(one.seconds["wall"].median),
-            duration(one.seconds["start"].median),
-            str(one.steps),
-            str(one.launches),
-        )
-        for one in sections.points
-    ]
     named = (f">{name.upper()}" for name in NORMALISED)
-    return Table(("workload", *unusual, ">cores", *named, ">wall", ">start and imports", ">steps", ">launches"), rows)
+    rows = ((one.point, _cells(one)) for one in sections.points)
+    return table_by_point(rows, (*named, ">wall", ">start and imports", ">steps", ">launches"))
+
+
+def _cells(one: PointSections) -> list[str]:
+    shares = [_relative(one.normalised[name]) for name in NORMALISED]
+    seconds = [duration(one.seconds[name].median) for name in ("wall", "start")]
+    return [*shares, *seconds, str(one.steps), str(one.launches)]
 
 
 def _relative(spread: Spread) -> str:

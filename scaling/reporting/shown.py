@@ -79,7 +79,6 @@ def _table(table: Table) -> str:
 
 
 def _cells(tag: str, cells: "list[str] | tuple[str, ...]", right: list[bool]) -> str:
-    """The cells of a row, without line breaks."""
     aligned = (f' style="text-align:{"right" if one else "left"}"' for one in right)
     words = (_text(cell).replace(" ", "\N{NO-BREAK SPACE}") for cell in cells)
     return "".join(f"<{tag}{style}>{cell}</{tag}>" for cell, style in zip(words, aligned, strict=True))

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scaling.analysis.roofline import RooflinePoint
+from scaling.reporting.quantities import ends
 from scaling.reporting.words import Table, count, duration, figure, share
 from scaling.study.workload import Entry
 
@@ -35,7 +36,6 @@ def _batches(entry: Entry) -> tuple[str, str, str, str]:
 
 
 def _by_size(values: Mapping[str, Any], entry: Entry) -> str:
-    """The different values by size."""
     return "/".join(dict.fromkeys(str(values[size]) for size in entry.sizes))
 
 
@@ -91,22 +91,14 @@ def ceiling_sentences(points: Sequence[RooflinePoint]) -> list[str]:
 
 def model_facts(roofline: RooflinePoint) -> dict[str, Any]:
     """A network and its ceilings for JSON, unrounded."""
-    rate = roofline.flops_per_second
     return {
-        "workload": roofline.point.workload,
-        "mode": roofline.point.mode,
-        "size": roofline.point.size,
-        "cores": roofline.point.cores,
-        "smt": roofline.point.smt,
-        "placement": roofline.point.placement,
+        **{name: getattr(roofline.point, name) for name in ("workload", "mode", "size", "cores", "smt", "placement")},
         "items_per_step": roofline.items,
         "parameters": roofline.counts.parameters,
         "weights_bytes": roofline.counts.weights_bytes,
         "gflops_per_item": roofline.counts.flops_per_item / 1e9,
         "step_seconds": roofline.step.value,
-        "gflops_per_second": rate.value / 1e9,
-        "gflops_per_second_low": None if rate.low is None else rate.low / 1e9,
-        "gflops_per_second_high": None if rate.high is None else rate.high / 1e9,
+        **ends("gflops_per_second", roofline.flops_per_second.map(lambda rate: rate / 1e9)),
         "peak_gflops_per_second": _in_units(roofline.ceilings.flops_per_second, 1e9),
         "memory_gigabytes_per_second": _in_units(roofline.ceilings.bytes_per_second, 1e9),
         "doubtful_ceilings": list(roofline.ceilings.doubtful),

@@ -146,7 +146,6 @@ def _point_facts(point: ScalingPoint) -> dict[str, object]:
 
 
 def _meta(result: Evaluation) -> list[str]:
-    """Hosts, processors, period and totals."""
     rows = result.folder.rows
     hosts = " · ".join(dict.fromkeys(row.machine.host for row in rows))
     processors = " · ".join(dict.fromkeys(row.machine.cpu_model or row.machine.arch for row in rows))

@@ -88,7 +88,6 @@ def _serial(fit: SeriesFit) -> Words:
 
 
 def _ceiling(fit: SeriesFit) -> Words:
-    """The largest speedup."""
     if fit.series.scale == "weak":
         return Words("no limit", "scaled speedup")
     limit = fit.speedup_limit

@@ -45,7 +45,7 @@ NEW_TURNS = f"range of new turns on this host ({100 * (1 - ASSURANCE):.0f} to {1
 def capacity(evaluation: Evaluation, target: float | None = None) -> Drawing | NotDrawn:
     """Draw a panel per series with its recommended size; with a target, the smallest size that reaches it."""
     if not evaluation.limits:
-        return NotDrawn("no series has a curve, which predicts sizes that were not measured")
+        return NotDrawn("no series has a curve to predict sizes that were not measured")
     lines = series_lines(evaluation)
     panels = _panels(evaluation.limits, lines, evaluation, target)
     units = {limits.fit.series.unit for limits in evaluation.limits}
@@ -114,7 +114,6 @@ def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation,
 
 
 def _title(own: Sequence[Line], lines: Sequence[Line]) -> str:
-    """The name of the only line of a panel, or the common name of SMT levels."""
     if len(own) == 1:
         return own[0].name
     settings = list(dict.fromkeys(line.settings for line in lines))
@@ -140,7 +139,6 @@ def _line(level: LevelCurve, limits: ScalingLimits, *, band: bool) -> LawLine:
 
 
 def _size(limits: ScalingLimits, evaluation: Evaluation, target: float | None) -> tuple[int | None, int, str]:
-    """The recommended size, its threads, and a remark."""
     if target is None:
         size = limits.recommended
         return size, limits.threads, "no size" if size is None else f"give {cores_words(size, limits.threads)}"

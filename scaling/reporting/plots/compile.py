@@ -96,7 +96,6 @@ def _draw_panel(axes: Axes, panel: Panel, specification: CoresFigure) -> None:
 
 
 def _draw_background(axes: Axes, marks: Sequence[Mark]) -> None:
-    """Other series in grey."""
     if marks:
         cores, values = zip(*((mark.cores, mark.estimate.value) for mark in marks), strict=True)
         (dots,) = axes.plot(cores, values, linestyle="none", marker=".", markersize=4.0, color=FAINT, zorder=0.5)
@@ -202,7 +201,6 @@ def bar_lengths(estimates: Sequence[Estimate], limits: tuple[float, float]) -> F
 
 
 def _legend(specification: CoresFigure) -> list[Key]:
-    """One key for every label."""
     panels, series = specification.panels, specification.series
     keys: list[Key] = [*_series_keys(series)]
     if any(panel.background for panel in panels):

@@ -156,14 +156,10 @@ SPEEDUP = Quantity(
 SCALED_SPEEDUP = replace(SPEEDUP, y_label="scaled speedup, times one core")
 THROUGHPUT = Quantity("throughput, items/s", _throughput_marks, 0.0, _throughput_curve)
 SMT_YIELD = Quantity(
-    "SMT yield, times one thread per core",
-    lambda line: _marks(line, lambda point: point.smt_yield),
-    1.1,
+    "SMT yield, times one thread per core", lambda line: _marks(line, lambda point: point.smt_yield), 1.1
 )
 KARP_FLATT = Quantity(
-    "Karp–Flatt serial fraction, %",
-    lambda line: _marks(line, lambda point: _percent(point.karp_flatt)),
-    0.1,
+    "Karp–Flatt serial fraction, %", lambda line: _marks(line, lambda point: _percent(point.karp_flatt)), 0.1
 )
 
 

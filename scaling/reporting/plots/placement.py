@@ -84,7 +84,6 @@ def _core_plan(core: Cpus) -> Plan:
 
 
 def _group_index(core: Cpus, groups: Sequence[Cpus]) -> int:
-    """The index of the group that contains a core; -1 without one."""
     return next((index for index, group in enumerate(groups) if core[0] in group), -1)
 
 

@@ -43,13 +43,11 @@ def roofline(points: Sequence[RooflinePoint]) -> Drawing | NotDrawn:
 
 
 def _counts_shown(chosen: Sequence[int], measured: int) -> str:
-    """The core counts with a panel."""
     counts = ", ".join([*map(str, chosen[:-1]), count(chosen[-1], "core")])
     return f"Shown: {counts}" + (f", of {measured} counts measured." if len(chosen) < measured else ".")
 
 
 def _few(counts: Sequence[int]) -> list[int]:
-    """At most six counts, evenly spread."""
     indices = np.linspace(0, len(counts) - 1, min(MOST_PANELS, len(counts))).round().astype(int)
     return [counts[index] for index in indices]
 

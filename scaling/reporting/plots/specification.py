@@ -336,7 +336,6 @@ def _as_variant(series: Series, settings: Mapping[str, object], variants: Sequen
 
 
 def _remark(series: Sequence[Series]) -> str:
-    """The series of a panel without a curve."""
     without = [one.label for one in series if not one.laws]
     return f"no curve: {', '.join(without)}" if without else ""
 

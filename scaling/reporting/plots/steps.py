@@ -91,7 +91,6 @@ def _group(point: ScalingPoint, rows: Sequence[Row]) -> Group:
 
 
 def _distribution(summary: Summary) -> list[str]:
-    """Standard deviation, coefficient of variation and two quantiles of the steps of a point."""
     deviation, variation, low, high = (summary.step_figures[name] for name in ("sd", "cv", "p5", "p95"))
     words = [f"sd {duration(deviation.value)}", f"CV {share(variation.value)}"] if deviation and variation else []
     return words + ([f"p5 {duration(low.value)}", f"p95 {duration(high.value)}"] if low and high else [])

@@ -132,7 +132,6 @@ def _lines(words: list[str], most: float) -> list[str]:
 
 
 def _pieces(word: str, most: float) -> list[str]:
-    """A long word, cut into lines."""
     lines = [""]
     for letter in word:
         if ems(lines[-1] + letter) > most and lines[-1]:

@@ -74,7 +74,6 @@ def _sorted_values(measured: Sequence[ScalingPoint], axis: str) -> tuple[Threads
 
 
 def _few_counts(grids: Sequence[Grid]) -> list[Grid]:
-    """The fewest and the most cores of every workload."""
     by_line: dict[Point, list[Grid]] = {}
     for grid in grids:
         by_line.setdefault(replace(grid.point, cores=1), []).append(grid)
