@@ -152,7 +152,7 @@ def left_out_sentence(chosen: PointSelection) -> str | None:
     if not left_out:
         return None if taken else "no launch succeeded yet; run the sweep that writes to this folder"
     if not taken:
-        return f"none of the {count(left_out, 'point')} is usable ({why}); make more launches on a quieter host"
+        return f"no usable point among {count(left_out, 'point')} ({why}); make more launches on a quieter host"
     return f"fits leave out {left_out} of {count(taken + left_out, 'point')} ({why})"
 
 

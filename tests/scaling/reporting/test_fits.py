@@ -98,7 +98,7 @@ def test_a_law_that_does_not_describe_a_series_has_no_serial_fraction_and_says_h
     assert SUPERLINEAR.description is Description.NOT_AT_ALL
     facts = fit_facts(SUPERLINEAR)
     assert (facts["serial_fraction"], facts["description"]) == (None, "not-at-all")
-    assert f"describes it not at all, {100 * SUPERLINEAR.described_within:.0f} % off" in fit_sentence(SUPERLINEAR)
+    assert f"does not describe it, {100 * SUPERLINEAR.described_within:.0f} % off" in fit_sentence(SUPERLINEAR)
 
 
 def test_more_than_its_share_is_a_clause():
