@@ -9,31 +9,10 @@ from typing import NamedTuple
 from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.series import HostTurns
+from scaling.analysis.sizing import question as sizing
 from scaling.analysis.sizing.host_level import slowdown_at
 from scaling.analysis.sizing.levels import extrapolation_limit, levels_of
-from scaling.analysis.sizing.question import (
-    Allocation,
-    Answer,
-    Basis,
-    BeyondExtrapolation,
-    ExtrapolationEnds,
-    Goal,
-    Grounds,
-    MachineTooSmall,
-    NeverReached,
-    OverBudget,
-    Question,
-    Replicas,
-    ScalingLimits,
-    SimilarCost,
-    SizingReason,
-    Status,
-    StepsGrow,
-    StepsUnknown,
-    TooFew,
-    TooFewSteps,
-    WholeMachineKeeps,
-)
+from scaling.analysis.sizing.question import Allocation, Answer, Basis, Goal, Grounds, Question, ScalingLimits, Status
 from scaling.reporting.fits import DESCRIPTION_WORDS, NO_LIMIT
 from scaling.reporting.verdicts import is_slower, quiet_words, slower_words
 from scaling.reporting.words import (
@@ -68,7 +47,7 @@ def answer_sentence(answer: Answer) -> str:
     return f"{one_size}; {least}: {size}{machines} ({sure}), {_crowding_words(replicas)}"
 
 
-def _crowding_words(replicas: Replicas) -> str:
+def _crowding_words(replicas: sizing.Replicas) -> str:
     """Whether replicas slow each other down, as far as packs have measured it."""
     if replicas.crowding is None:
         return "if replicas do not disturb each other"
@@ -263,41 +242,41 @@ def target_words(question: Question, unit: str) -> str:
             return "the cheapest size"
 
 
-def sizing_reasons_sentence(reasons: Sequence[SizingReason]) -> str | None:
+def sizing_reasons_sentence(reasons: Sequence[sizing.SizingReason]) -> str | None:
     """The reasons for an answer, None without any."""
     return "; ".join(map(sizing_reason_sentence, reasons)) or None
 
 
-def sizing_reason_sentence(reason: SizingReason) -> str:
+def sizing_reason_sentence(reason: sizing.SizingReason) -> str:
     """A reason for an answer."""
     match reason:
-        case StepsGrow():
+        case sizing.StepsGrow():
             return "under weak scaling steps grow with cores and do not get shorter; ask for a throughput"
-        case OverBudget(cost, budget):
+        case sizing.OverBudget(cost, budget):
             return f"one core costs {cost:g} an hour, more than the budget of {budget:g}"
-        case NeverReached(assurance, never):
+        case sizing.NeverReached(assurance, never):
             share = "" if never >= 0.995 else f" ({100 * never:.0f} % of the possible curves never reach it)"
             return f"not reachable with {100 * assurance:g} % confidence{share}"
-        case MachineTooSmall() | BeyondExtrapolation():
+        case sizing.MachineTooSmall() | sizing.BeyondExtrapolation():
             about = "" if isinf(reason.needed) else f"; the curve alone needs about {reason.needed:.3g}"
             return f"{_too_few_words(reason)} for {100 * reason.assurance:g} % confidence{about}"
-        case WholeMachineKeeps(cores):
+        case sizing.WholeMachineKeeps(cores):
             return f"all {cores} cores of the machine keep it"
-        case ExtrapolationEnds(cores, measured):
+        case sizing.ExtrapolationEnds(cores, measured):
             return f"more cores may keep it too, but a curve over {measured:g} cores is extrapolated to {cores} only"
-        case SimilarCost(fewest, most, share_more):
+        case sizing.SimilarCost(fewest, most, share_more):
             return f"{fewest} to {most} cores cost at most {100 * share_more:.0f} % more"
-        case StepsUnknown():
+        case sizing.StepsUnknown():
             return "the times of single steps are not known; use a results folder"
-        case TooFewSteps(quantile, needed, most):
+        case sizing.TooFewSteps(quantile, needed, most):
             return (
                 f"the {percent(quantile)} quantile of steps needs launches of at least {needed} steps, and these have "
                 f"at most {most}; measure longer (`max_seconds`, `rounds`), or ask for a lower quantile"
             )
 
 
-def _too_few_words(reason: TooFew) -> str:
-    if isinstance(reason, MachineTooSmall):
+def _too_few_words(reason: sizing.TooFew) -> str:
+    if isinstance(reason, sizing.MachineTooSmall):
         return f"the {reason.cores} cores of {reason.machine} are too few"
     return f"even twice the {reason.measured:g} cores measured, the limit of extrapolation, are too few"
 

@@ -6,6 +6,7 @@ Tables, JSON, its schema and data frames follow from this list. A new quantity i
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from scaling.analysis.decomposition import Decomposition
@@ -27,6 +28,7 @@ REPORTS_TIME = "the program reports its own time, and its CPU time covers the wh
 STEP_KEYS = {name: "step_cv" if name == "cv" else f"step_seconds_{name}" for name in STEP_FIGURES}
 
 Points = Sequence[ScalingPoint]
+Headers = Callable[[Points], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Quantity:
 
     types: Fields
     facts: Callable[[ScalingPoint], dict[str, object]]
-    headers: Callable[[Points], Sequence[str]] = lambda points: ()
+    headers: Headers = lambda points: ()
     cells: Callable[[ScalingPoint], Sequence[str]] = lambda point: ()
 
 
@@ -62,7 +64,7 @@ def quantities() -> tuple[Quantity, ...]:
     return (*_OF_STEPS, *added, *_OF_LAUNCHES)
 
 
-def _columns(*headers: str) -> Callable[[Points], Sequence[str]]:
+def _columns(*headers: str) -> Headers:
     return lambda points: headers
 
 
@@ -105,13 +107,19 @@ def _rate_cells(point: ScalingPoint) -> list[str]:
     return ["-" if rate is None else f"{rate.value:.4g}"]
 
 
-def _ratio_cells(point: ScalingPoint, ratio: Estimate | None, words: Callable[[float], str], form: str) -> list[str]:
-    if point.summary.step is None:
-        return ["-", "-"]
-    if ratio is None or point.unknown:
-        return ["-", ""]
-    limit = "≥ " if point.at_least else "≤ " if point.at_most else ""
-    return [limit + words(ratio.value), between(ratio, form)]
+def _ratio(key: str, headers: Headers, words: Callable[[float], str], form: str, *, columns: int = 2) -> Quantity:
+    """A ratio that may be a bound, and its interval."""
+
+    def cells(point: ScalingPoint) -> list[str]:
+        ratio: Estimate | None = getattr(point, key)
+        if point.summary.step is None:
+            return ["-", "-"][:columns]
+        if ratio is None or point.unknown:
+            return ["-", ""][:columns]
+        limit = "≥ " if point.at_least else "≤ " if point.at_most else ""
+        return [limit + words(ratio.value), between(ratio, form)][:columns]
+
+    return estimate(key, attrgetter(key), headers=headers, cells=cells)
 
 
 def _speedup_headers(points: Points) -> Sequence[str]:
@@ -119,7 +127,7 @@ def _speedup_headers(points: Points) -> Sequence[str]:
     return [">scaled speedup" if weak else ">speedup", "95 %"]
 
 
-def _with_smt(*headers: str) -> Callable[[Points], Sequence[str]]:
+def _with_smt(*headers: str) -> Headers:
     """Columns of tables with several threads per core."""
     return lambda points: headers if any(point.smt_yield for point in points) else ()
 
@@ -161,32 +169,12 @@ HOST = record("HostSlowdown", fields_of(HostSlowdown))
 _OF_STEPS = (
     estimate("step_seconds", lambda point: point.summary.step, headers=_columns(">step", ">±"), cells=_step_cells),
     estimate("items_per_second", lambda point: point.summary.rate, headers=_columns(">items/s"), cells=_rate_cells),
-    estimate(
-        "speedup",
-        lambda point: point.speedup,
-        headers=_speedup_headers,
-        cells=lambda point: _ratio_cells(point, point.speedup, "{:.3f}".format, "{:.2f}"),
-    ),
-    estimate(
-        "efficiency",
-        lambda point: point.efficiency,
-        headers=_columns(">efficiency", "95 %"),
-        cells=lambda point: _ratio_cells(point, point.efficiency, share, "{:.0%}"),
-    ),
+    _ratio("speedup", _speedup_headers, "{:.3f}".format, "{:.2f}"),
+    _ratio("efficiency", _columns(">efficiency", "95 %"), share, "{:.0%}"),
     estimate("smt_yield", lambda point: point.smt_yield, headers=_with_smt("SMT yield"), cells=_smt_yield_cells),
-    estimate(
-        "common_speedup",
-        lambda point: point.common_speedup,
-        headers=_with_smt(">speedup over 1 × 1", "95 %"),
-        cells=lambda point: _ratio_cells(point, point.common_speedup, "{:.3f}".format, "{:.2f}"),
-    ),
-    estimate(
-        "common_efficiency",
-        lambda point: point.common_efficiency,
-        headers=_with_smt(">efficiency over 1 × 1"),
-        cells=lambda point: _ratio_cells(point, point.common_efficiency, share, "{:.0%}")[:1],
-    ),
-    estimate("karp_flatt", lambda point: point.karp_flatt),
+    _ratio("common_speedup", _with_smt(">speedup over 1 × 1", "95 %"), "{:.3f}".format, "{:.2f}"),
+    _ratio("common_efficiency", _with_smt(">efficiency over 1 × 1"), share, "{:.0%}", columns=1),
+    estimate("karp_flatt", attrgetter("karp_flatt")),
     *(_step_figure(name, key) for name, key in STEP_KEYS.items()),
     plain("decomposition", _LOSSES | None, lambda point: decomposition_facts(point.decomposition)),
     plain("not_decomposed", str | None, lambda point: REPORTS_TIME if point.reports_time else None),

@@ -73,11 +73,8 @@ def ceiling_sentences(points: Sequence[RooflinePoint]) -> list[str]:
     """The ceilings by number of cores, and how to measure missing ones."""
     sentences = []
     for ceilings in {roofline.ceilings.cores: roofline.ceilings for roofline in points}.values():
-        limits = []
-        if ceilings.flops_per_second:
-            limits.append(f"{ceilings.flops_per_second / 1e9:.3g} GFLOP/s")
-        if ceilings.bytes_per_second:
-            limits.append(f"{ceilings.bytes_per_second / 1e9:.3g} GB/s")
+        known = (ceilings.flops_per_second, "GFLOP/s"), (ceilings.bytes_per_second, "GB/s")
+        limits = [f"{value / 1e9:.3g} {unit}" for value, unit in known if value]
         if limits:
             ridge = f", which meet at {ceilings.ridge:.3g} FLOP/byte" if ceilings.ridge else ""
             doubt = f"; disturbed or not valid: {', '.join(ceilings.doubtful)}" if ceilings.doubtful else ""
@@ -99,8 +96,8 @@ def model_facts(roofline: RooflinePoint) -> dict[str, Any]:
         "gflops_per_item": roofline.counts.flops_per_item / 1e9,
         "step_seconds": roofline.step.value,
         **ends("gflops_per_second", roofline.flops_per_second.map(lambda rate: rate / 1e9)),
-        "peak_gflops_per_second": _in_units(roofline.ceilings.flops_per_second, 1e9),
-        "memory_gigabytes_per_second": _in_units(roofline.ceilings.bytes_per_second, 1e9),
+        "peak_gflops_per_second": _billions(roofline.ceilings.flops_per_second),
+        "memory_gigabytes_per_second": _billions(roofline.ceilings.bytes_per_second),
         "doubtful_ceilings": list(roofline.ceilings.doubtful),
         "share_of_peak": roofline.peak_share,
         "flops_per_byte": roofline.intensity,
@@ -114,5 +111,5 @@ def _share(ratio: float | None) -> str:
     return "-" if ratio is None else share(ratio)
 
 
-def _in_units(value: float | None, unit: float) -> float | None:
-    return None if value is None else value / unit
+def _billions(value: float | None) -> float | None:
+    return None if value is None else value / 1e9

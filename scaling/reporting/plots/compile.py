@@ -87,7 +87,8 @@ def _draw_panel(axes: Axes, panel: Panel, specification: CoresFigure) -> None:
             axes.axvline(one.size, color=one.colour if one.in_legend else INK, linewidth=1.1, zorder=2)
     for series in panel.series:
         if panel.labelled:
-            _join_marks(axes, series)
+            (line,) = axes.plot(*_coordinates(series.marks), linestyle=series.joined_by, linewidth=1.0)
+            line.set(color=series.colour, alpha=0.75, zorder=2)
         for law in series.laws:
             _draw_law(axes, law)
     # The round marks of the first series are on top, so that the corners of others remain visible.
@@ -97,8 +98,7 @@ def _draw_panel(axes: Axes, panel: Panel, specification: CoresFigure) -> None:
 
 def _draw_background(axes: Axes, marks: Sequence[Mark]) -> None:
     if marks:
-        cores, values = zip(*((mark.cores, mark.estimate.value) for mark in marks), strict=True)
-        (dots,) = axes.plot(cores, values, linestyle="none", marker=".", markersize=4.0, color=FAINT, zorder=0.5)
+        (dots,) = axes.plot(*_coordinates(marks), linestyle="none", marker=".", markersize=4.0, color=FAINT, zorder=0.5)
         dots.set(markeredgewidth=0.0, alpha=0.6)
 
 
@@ -125,10 +125,8 @@ def _draw_law(axes: Axes, law: LawLine) -> None:
         )
 
 
-def _join_marks(axes: Axes, series: Series) -> None:
-    cores, values = zip(*((mark.cores, mark.estimate.value) for mark in series.marks), strict=True)
-    (line,) = axes.plot(cores, values, linestyle=series.joined_by, linewidth=1.0, color=series.colour)
-    line.set(alpha=0.75, zorder=2)
+def _coordinates(marks: Sequence[Mark]) -> tuple[list[float], list[float]]:
+    return [mark.cores for mark in marks], [mark.estimate.value for mark in marks]
 
 
 def _label_series(axes: Axes, panel: Panel) -> None:
@@ -165,16 +163,13 @@ def _draw_marks(axes: Axes, series: Series, limits: tuple[float, float], *, alon
     bars = [mark for mark in series.marks if has_bar(mark.estimate)]
     if bars:
         lengths = bar_lengths([mark.estimate for mark in bars], limits)
-        values = [mark.estimate.value for mark in bars]
-        cores = [mark.cores for mark in bars]
         caps = CAP_POINTS if few and not alone else 0.0
-        axes.errorbar(cores, values, lengths, fmt="none", ecolor=series.colour, elinewidth=1.0, capsize=caps)
+        axes.errorbar(*_coordinates(bars), lengths, fmt="none", ecolor=series.colour, elinewidth=1.0, capsize=caps)
     for valid in (True, False):
         marks = [mark for mark in series.marks if mark.valid is valid]
         if marks:
             axes.plot(
-                [mark.cores for mark in marks],
-                [mark.estimate.value for mark in marks],
+                *_coordinates(marks),
                 linestyle="none",
                 marker=series.marker,
                 color=series.colour,
