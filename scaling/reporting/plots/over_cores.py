@@ -340,7 +340,7 @@ def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn("no workload was measured on several cores in both training and inference")
     order = sorted({line.point.mode for lines in pairs.values() for line in lines}, reverse=True)
     groups = [
-        sorted((_in_mode(line, order) for line in lines), key=lambda series: order.index(series.label))
+        [_in_mode(line, index) for index, mode in enumerate(order) for line in lines if line.point.mode == mode]
         for lines in pairs.values()
     ]
     limits = y_limits([series for group in groups for series in group], EFFICIENCY.least)
@@ -350,7 +350,5 @@ def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
     return Drawing(caption, compile_figure(CoresFigure(by_mode, EFFICIENCY.y_label, ideal=100.0)))
 
 
-def _in_mode(line: Line, order: Sequence[str]) -> Series:
-    index = order.index(line.point.mode)
-    look = colour(index), marker(index)
-    return Series(line.point.mode, EFFICIENCY.marks(line), *look, in_legend=True)
+def _in_mode(line: Line, index: int) -> Series:
+    return Series(line.point.mode, EFFICIENCY.marks(line), colour(index), marker(index), in_legend=True)

@@ -69,8 +69,7 @@ def _bars(line: Line, by_point: dict[Point, list[Row]], *, both: bool) -> list[B
 
 
 def _bar(name: str, rows: Sequence[Row]) -> Bar:
-    shares = [shares_of(row.outcome.sections) for row in rows]
-    middles = [median(values) for values in zip(*shares, strict=True)]
+    middles = [median(values) for values in zip(*(shares_of(row.outcome.sections) for row in rows), strict=True)]
     whole = sum(middles) or 1.0
     walls = [row.outcome.sections.wall or 0.0 for row in rows]
     return Bar(name, tuple(100.0 * share / whole for share in middles), median(walls))

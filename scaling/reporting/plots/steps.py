@@ -72,8 +72,7 @@ def steps(result: Evaluation) -> Drawing | NotDrawn:
 
 def _groups(line: Line, rows: dict[Point, list[Row]]) -> tuple[Group, ...]:
     points = [point for point in line.measured if point.summary.point in rows]
-    chosen = points[:1] + (points[-1:] if len(points) > 1 else [])
-    return tuple(_group(point, rows[point.summary.point]) for point in chosen)
+    return tuple(_group(point, rows[point.summary.point]) for point in points[:1] + points[1:][-1:])
 
 
 def _group(point: ScalingPoint, rows: Sequence[Row]) -> Group:

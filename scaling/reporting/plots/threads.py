@@ -77,7 +77,7 @@ def _few_counts(grids: Sequence[Grid]) -> list[Grid]:
     by_line: dict[Point, list[Grid]] = {}
     for grid in grids:
         by_line.setdefault(replace(grid.point, cores=1), []).append(grid)
-    return [grid for own in by_line.values() for grid in (own[:1] + own[-1:] if len(own) > 1 else own)]
+    return [grid for own in by_line.values() for grid in own[:1] + own[1:][-1:]]
 
 
 def _figure(grids: Sequence[Grid]) -> Figure:
