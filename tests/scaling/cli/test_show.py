@@ -130,7 +130,7 @@ def test_rows_that_are_there_twice_and_machines_that_are_not_alike_are_named(tmp
     notes = scaling("show", folder).stderr
     assert "2 rows repeated" in notes
     assert (
-        f"not alike are in one folder: {len(rows)} runs on pretend (Amdahl 470), 1 run on other (Gustafson 1)" in notes
+        f"machines that are not alike: {len(rows)} runs on pretend (Amdahl 470), 1 run on other (Gustafson 1)" in notes
     )
     assert notes.splitlines()[:2] == scaling("fit", folder).stderr.splitlines()[:2]
 
