@@ -28,13 +28,13 @@ from scaling.reporting.capacity import (
     answers_table,
     device_facts,
     device_sentences,
+    jobs_table,
     level_sentences,
     limits_facts,
     limits_table,
 )
 from scaling.reporting.deployment import FORMATS, deployment_lines
 from scaling.reporting.fits import caution_lines
-from scaling.reporting.promises import jobs_table
 
 
 def capacity(

@@ -1,7 +1,6 @@
-"""The answer to a study's own question in one line: what to give each series, or why there is no answer yet.
+"""The answer to a study's own question in one line per subject, or why there is no answer yet.
 
-A feature answers for folders that ask its question (divisions among replicas, settings, caps, devices); for all others
-the question is how many cores to give.
+Features answer questions about replicas, settings, caps and devices; the default question is how many cores to give.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,18 +19,15 @@ from scaling.reporting.words import cores_words, count, estimate_facts, figure, 
 from scaling.results.evaluation import Evaluation
 
 REMEDIES = {
-    Verdict.DISTURBED: "measure when less goes on, or make more launches",
-    Verdict.NOT_VALID: "see `scaling show -v` for what to put right",
+    Verdict.DISTURBED: "measure on a quieter host, or make more launches",
+    Verdict.NOT_VALID: "see `scaling show -v` for the causes",
 }
 MORE_LAUNCHES = "make at least five launches"
 
 
 @dataclass(frozen=True, slots=True)
 class StudyAnswer:
-    """The answer to the question of a study for one subject: a sentence, and a code that scripts match.
-
-    `size` has its numbers where the question is how many cores to give.
-    """
+    """The answer to the question of a study for one subject; `size` has the numbers if it is a number of cores."""
 
     question: str
     subject: str
@@ -45,13 +41,13 @@ def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The answers to a study's own question, one per subject."""
     for feature in features():
         for function in feature.answers:
-            if found := resolve(function)(result):
-                return list(found)
+            if answers := resolve(function)(result):
+                return list(answers)
     return cores_answers(result.points, result.limits)
 
 
 def cores_answers(points: Iterable[ScalingPoint], limits: Iterable[ScalingLimits]) -> list[StudyAnswer]:
-    """How many cores to give each series; one answer for all where each was measured on one core count."""
+    """The cores to give each series; one answer for all if each was measured on one core count."""
     sizes = size_answers(points, limits)
     if len(sizes) > 1 and all(one.code is AnswerCode.ONE_CORE_COUNT for one in sizes):
         sentence = f"no answer: {len(sizes)} series were measured on one core count each; measure other core counts too"
@@ -89,10 +85,10 @@ def size_sentence(answer: SizeAnswer, name: str | None = None) -> str:
             return f"no answer yet for {name}: nothing was measured: {answer.failure or 'no run was made'}"
         case AnswerCode.ONE_CORE_COUNT:
             cores = count(answer.compared or 0, "core")
-            return f"no answer for {name}: it was measured on {cores} alone; measure other core counts too"
+            return f"no answer for {name}: it was measured on {cores} only; measure other core counts too"
         case AnswerCode.NO_ANSWER:
             return f"no answer yet for {name}: {_obstacle(answer)}; {REMEDIES.get(answer.verdict, MORE_LAUNCHES)}"
-    few = ", from one launch of each" if answer.single_launches else ""
+    few = ", from one launch per core count" if answer.single_launches else ""
     return f"give {name} {_size_words(answer)}: {', '.join(filter(None, _gain(answer)))}{few}{_left_out(answer)}"
 
 
@@ -102,7 +98,7 @@ def _size_words(answer: SizeAnswer) -> str:
 
 
 def _gain(answer: SizeAnswer) -> Sequence[str]:
-    """What the size brings: '5.1 times one core (3.7 to 6.9)', its efficiency, and what that rests on."""
+    """'5.1 times one core (3.7 to 6.9)', the efficiency, and the basis of the size."""
     assert answer.speedup
     assert answer.efficiency
     lead = f"{count(answer.compared or 0, 'core')} are " if answer.cores == 1 else ""
@@ -114,7 +110,6 @@ def _gain(answer: SizeAnswer) -> Sequence[str]:
 
 
 def _left_out(answer: SizeAnswer) -> str:
-    """Which larger counts say nothing."""
     if not answer.left_out:
         return ""
     points = "the point on" if len(answer.left_out) == 1 else "points on"
@@ -122,8 +117,7 @@ def _left_out(answer: SizeAnswer) -> str:
 
 
 def _obstacle(answer: SizeAnswer) -> str:
-    """What stands in the way of an answer."""
     why = f" because {doubt_words(answer.doubt)}" if answer.doubt else ""
     if answer.verdict is Verdict.OK:
-        return "its speedup is known to more than a factor of 3 only"
+        return "the interval of its speedup is wider than a factor of 3"
     return f"its points are {VERDICT_WORDS[answer.verdict]}{why}"

@@ -1,43 +1,19 @@
 """Answers to sizing questions as sentences, tables and JSON facts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from math import floor, isfinite, isinf
+from operator import attrgetter
+from typing import NamedTuple
 
 from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.series import HostTurns
+from scaling.analysis.sizing import question as sizing
 from scaling.analysis.sizing.host_level import slowdown_at
 from scaling.analysis.sizing.levels import extrapolation_limit, levels_of
-from scaling.analysis.sizing.question import (
-    Allocation,
-    Answer,
-    Basis,
-    BeyondExtrapolation,
-    ExtrapolationEnds,
-    Goal,
-    Grounds,
-    MachineTooSmall,
-    NeverReached,
-    OverBudget,
-    Question,
-    ScalingLimits,
-    SimilarCost,
-    SizingReason,
-    Status,
-    StepsGrow,
-    StepsUnknown,
-    TooFew,
-    TooFewSteps,
-    WholeMachineKeeps,
-)
+from scaling.analysis.sizing.question import Allocation, Answer, Basis, Goal, Grounds, Question, ScalingLimits, Status
 from scaling.reporting.fits import DESCRIPTION_WORDS, NO_LIMIT
-from scaling.reporting.promises import (
-    crowding_words,
-    job_words,
-    promise_words,
-    step_reason_sentence,
-)
 from scaling.reporting.verdicts import is_slower, quiet_words, slower_words
 from scaling.reporting.words import (
     Table,
@@ -46,6 +22,7 @@ from scaling.reporting.words import (
     duration,
     estimate_facts,
     figure,
+    long_duration,
     percent,
     short_size,
     with_interval,
@@ -57,41 +34,45 @@ STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.R
 
 
 def answer_sentence(answer: Answer) -> str:
-    """What to give a series, or why there is no number."""
-    return f"{_one_size(answer)}{_replicas_words(answer)}"
-
-
-def _replicas_words(answer: Answer) -> str:
-    """The cheapest replicas, where they cost less than the one size or there is none."""
-    replicas, allocation, price = answer.replicas, answer.allocation, answer.question.price
-    if replicas is None or (allocation is not None and replicas.hourly_cost >= price.hourly(allocation.cores)):
-        return ""
+    """The size to give a series, or why there is no answer."""
+    one_size, replicas, allocation = _one_size(answer), answer.replicas, answer.allocation
+    if replicas is None or (
+        allocation is not None and replicas.hourly_cost >= answer.question.price.hourly(allocation.cores)
+    ):
+        return one_size
     least = "cheapest" if allocation else "together"
     size = f"{count(replicas.replicas, 'replica')} of {cores_words(replicas.cores, replicas.threads)}"
     sure = f"{figure(replicas.hourly_cost)} an hour, {sureness(replicas.assurance)} sure"
     machines = "" if replicas.machines is None else f" on {count(replicas.machines, 'machine')} like this"
-    return f"; {least}: {size}{machines} ({sure}), {crowding_words(replicas)}"
+    return f"{one_size}; {least}: {size}{machines} ({sure}), {_crowding_words(replicas)}"
+
+
+def _crowding_words(replicas: sizing.Replicas) -> str:
+    """Whether replicas slow each other down, as far as packs have measured it."""
+    if replicas.crowding is None:
+        return "if replicas do not disturb each other"
+    return f"each {percent(replicas.crowding - 1)} slower beside the others, the most that packs show here"
 
 
 def device_sentences(answers: Iterable[Answer]) -> list[str]:
-    """For every workload that was asked for on several devices, which of them reaches the target at the lowest cost."""
+    """The cheapest device for the target, for every workload with answers for several devices."""
     return [_devices_sentence(alike) for alike in _on_several_devices(answers)]
 
 
 def device_facts(answers: Iterable[Answer]) -> list[dict[str, object]]:
-    """The same for JSON: the cheapest way of each device, the cheapest of all first."""
+    """The cheapest way of each device for JSON, the cheapest of all first."""
     return [
         {
             "name": _settings(alike[0]).subject,
             "sentence": _devices_sentence(alike),
-            "ways": [_way_facts(answer, cost) for answer, cost in _cheapest_by_device(alike)],
+            "ways": [way._asdict() for way in _cheapest_by_device(alike)],
         }
         for alike in _on_several_devices(answers)
     ]
 
 
 def _on_several_devices(answers: Iterable[Answer]) -> list[list[Answer]]:
-    """The answers for each workload that was measured on more than one device, under whichever frameworks."""
+    """The answers for each workload that was measured on several devices, under any framework."""
     by_workload: dict[Point, list[Answer]] = {}
     for answer in answers:
         settings = answer.fit.series.key.settings
@@ -100,22 +81,51 @@ def _on_several_devices(answers: Iterable[Answer]) -> list[list[Answer]]:
     return [alike for alike in by_workload.values() if len({_settings(answer).device for answer in alike}) > 1]
 
 
-def _cheapest_by_device(answers: Sequence[Answer]) -> list[tuple[Answer, float]]:
-    """The cheapest answer of each device that has one, and its cost per hour; the cheapest of all first."""
-    priced = [(answer, cost) for answer in answers if (cost := _least_cost(answer)) is not None]
-    dearest_first = sorted(priced, key=lambda one: one[1], reverse=True)
-    by_device = {_settings(answer).device: (answer, cost) for answer, cost in dearest_first}
-    return sorted(by_device.values(), key=lambda one: one[1])
+class _Way(NamedTuple):
+    """A way to reach a target: a number of replicas of a size on a device."""
+
+    device: str
+    framework: str
+    replicas: int
+    cores: int
+    threads: int
+    hourly_cost: float
+
+    @property
+    def words(self) -> str:
+        """'2 GPUs with 4 cores each under jax' or '12 cores under torch'."""
+        size, several = cores_words(self.cores, self.threads), self.replicas > 1
+        if self.device == GPU:
+            size = f"{count(self.replicas, 'GPU')} with {size}{' each' if several else ''}"
+        elif several:
+            size = f"{self.replicas} replicas of {size}"
+        return f"{size} under {self.framework} for {figure(self.hourly_cost)} an hour"
+
+
+def _ways(answer: Answer) -> Iterator[_Way]:
+    backend = _settings(answer).device, _settings(answer).framework
+    if (some := answer.replicas) is not None:
+        yield _Way(*backend, some.replicas, some.cores, some.threads, some.hourly_cost)
+    if (one := answer.allocation) is not None:
+        yield _Way(*backend, 1, one.cores, one.threads, float(answer.question.price.hourly(one.cores)))
+
+
+def _cheapest_by_device(answers: Sequence[Answer]) -> list[_Way]:
+    """The cheapest way of each device that has one, the cheapest of all first."""
+    cost = attrgetter("hourly_cost")
+    cheapest = [min(ways, key=cost) for answer in answers if (ways := list(_ways(answer)))]
+    by_device = {way.device: way for way in sorted(cheapest, key=cost, reverse=True)}
+    return sorted(by_device.values(), key=cost)
 
 
 def _devices_sentence(answers: Sequence[Answer]) -> str:
-    question, unit = answers[0].question, answers[0].fit.series.unit
     cheapest = _cheapest_by_device(answers)
-    ways = [f"{_way_words(answer)} for {figure(cost)} an hour" for answer, cost in cheapest]
-    without = {_settings(answer).device for answer in answers} - {_settings(answer).device for answer, _ in cheapest}
-    ways += [f"no {device.upper()} that was measured is known to reach it" for device in sorted(without)]
+    without = {_settings(answer).device for answer in answers} - {way.device for way in cheapest}
+    ways = [way.words for way in cheapest]
+    ways += [f"no measured {device.upper()} is known to reach it" for device in sorted(without)]
     lead = "cheapest with " if cheapest else ""
-    return f"{_settings(answers[0]).subject}, {_target_words(question, unit)}: {lead}{'; '.join(ways)}"
+    target = target_words(answers[0].question, answers[0].fit.series.unit)
+    return f"{_settings(answers[0]).subject}, {target}: {lead}{'; '.join(ways)}"
 
 
 def _settings(answer: Answer) -> Point:
@@ -124,49 +134,10 @@ def _settings(answer: Answer) -> Point:
     return settings
 
 
-def _least_cost(answer: Answer) -> float | None:
-    """What the cheapest way to the target costs an hour, by one replica or several; None where there is none."""
-    one = [] if answer.allocation is None else [float(answer.question.price.hourly(answer.allocation.cores))]
-    several = [] if answer.replicas is None else [answer.replicas.hourly_cost]
-    return min([*one, *several], default=None)
-
-
-def _way(answer: Answer) -> tuple[int, int, int]:
-    """How many replicas the cheapest way to the target has, and how many cores and threads of each."""
-    replicas, allocation = answer.replicas, answer.allocation
-    if replicas is not None and replicas.hourly_cost == _least_cost(answer):
-        return replicas.replicas, replicas.cores, replicas.threads
-    assert allocation is not None
-    return 1, allocation.cores, allocation.threads
-
-
-def _way_words(answer: Answer) -> str:
-    """'2 GPUs with 4 cores each under jax' or '12 cores under torch'."""
-    settings, (number, cores, threads) = _settings(answer), _way(answer)
-    size, each = cores_words(cores, threads), " each" if number > 1 else ""
-    if settings.device == GPU:
-        size = f"{count(number, 'GPU')} with {size}{each}"
-    elif number > 1:
-        size = f"{number} replicas of {size}"
-    return f"{size} under {settings.framework}"
-
-
-def _way_facts(answer: Answer, cost: float) -> dict[str, object]:
-    settings, (number, cores, threads) = _settings(answer), _way(answer)
-    return {
-        "device": settings.device,
-        "framework": settings.framework,
-        "replicas": number,
-        "cores": cores,
-        "threads": threads,
-        "hourly_cost": cost,
-    }
-
-
 def _one_size(answer: Answer) -> str:
     name, allocation = answer.fit.series.sizing_label, answer.allocation
     if allocation is None:
-        wanted = _target_words(answer.question, answer.fit.series.unit)
+        wanted = target_words(answer.question, answer.fit.series.unit)
         word = "no answer" if answer.status is Status.REFUSED else "no"
         return f"{name}, {wanted}: {word}: {sizing_reasons_sentence(answer.reasons)}"
     reason = f" ({sizing_reasons_sentence(answer.reasons)})" if answer.reasons else ""
@@ -177,7 +148,7 @@ def _one_size(answer: Answer) -> str:
 
 
 def basis_words(basis: Basis) -> str:
-    """How a size stands to those that were measured; nothing where it was."""
+    """How a size relates to the measured ones; empty for a measured size."""
     counts = [figure(cores) for cores in basis.beside]
     words = {
         Grounds.MEASURED: "",
@@ -192,24 +163,24 @@ def _promise(answer: Answer, allocation: Allocation) -> str:
     question, unit = answer.question, answer.fit.series.unit
     if question.goal is Goal.HOURLY_BUDGET:
         rate = with_interval(allocation.rate, figure, beyond=NO_LIMIT)
-        return f"{_hourly(question, allocation)} an hour buys {rate} {unit}/s"
+        return f"{figure(question.price.hourly(allocation.cores))} an hour buys {rate} {unit}/s"
     if question.goal is Goal.CHEAPEST:
         return f"{figure(allocation.cost_per_million)} per million {unit}, the lowest"
     if question.goal is Goal.WORK:
-        return f"{_target_words(question, unit)} take {job_words(allocation)}"
+        return f"{target_words(question, unit)} take {_job_words(allocation)}"
     assert allocation.assurance is not None
-    sure = f"{sureness(allocation.assurance)} sure of {_target_words(question, unit)}"
-    return f"{sure}; they take {job_words(allocation)}" if allocation.job_seconds else sure
+    sure = f"{sureness(allocation.assurance)} sure of {target_words(question, unit)}"
+    return f"{sure}; they take {_job_words(allocation)}" if allocation.job_seconds else sure
 
 
 def level_sentences(answers: Iterable[Answer]) -> list[str]:
-    """What sizes do, and how long turns took on them, where that makes a difference."""
+    """The speedup and the turns of given sizes whose turns take notably longer than the step time."""
     slower = [one for one in answers if one.allocation and is_slower(one.allocation.host)]
-    return [sentence for sentence in map(level_sentence, slower) if sentence]
+    return [*filter(None, map(level_sentence, slower))]
 
 
 def level_sentence(answer: Answer) -> str | None:
-    """What the size given does, and how long turns took on it; None where that is not known."""
+    """The speedup and the turns of the given size; None if they are not known."""
     fit, given = answer.fit, answer.allocation
     levels = size_levels(fit, given.cores, given.threads, given.efficiency) if given else None
     if levels is None:
@@ -219,15 +190,15 @@ def level_sentence(answer: Answer) -> str | None:
 
 
 def size_levels(fit: SeriesFit, cores: int, threads: int, efficiency: Estimate) -> str | None:
-    """The speedup of a size, and how long turns take on it over the step time; None where that is not known."""
+    """The speedup of a size, and its turns over the step time; None if they are not known."""
     turns = next((one.series.host for one in levels_of(fit) if one.series.key.smt == threads), ())
     host = slowdown_at(turns, cores)
     if host is None:
         return None
     gain = f"{cores_words(cores, threads)}: {_speedup_words(cores * threads, cores, efficiency)}"
     if host.turns:
-        return f"{gain}, from {quiet_words(host)}; a turn took {slower_words(host)}"
-    return f"{gain}; as measured {_measured_beside(turns, cores)}, a turn takes {slower_words(host)}"
+        return f"{gain}, {quiet_words(host)}; turns took {slower_words(host)}"
+    return f"{gain}; as measured {_measured_beside(turns, cores)}, turns take {slower_words(host)}"
 
 
 def _speedup_words(cpus: int, cores: int, efficiency: Estimate) -> str:
@@ -238,89 +209,102 @@ def _speedup_words(cpus: int, cores: int, efficiency: Estimate) -> str:
 
 
 def _measured_beside(turns: Sequence[HostTurns], cores: int) -> str:
-    """The counts that were measured on either side of one that was not."""
+    """The measured core counts next to a count that was not measured."""
     counts = [one.cores for one in turns]
     beside = [*[count for count in counts if count < cores][-1:], *[count for count in counts if count > cores][:1]]
     return f"{'between' if len(beside) > 1 else 'on'} {' and '.join(map(figure, beside))}"
 
 
 def sureness(assurance: float) -> str:
-    """A probability in whole percent, rounded down; what lies above 99 % is not called certain."""
+    """A probability in whole percent, rounded down; never 100 %."""
     return "more than 99 %" if assurance > 0.99 else f"{floor(100.0 * assurance + 1e-9)} %"
 
 
-def _hourly(question: Question, allocation: Allocation) -> str:
-    return figure(question.price.hourly(allocation.cores))
+def target_words(question: Question, unit: str) -> str:
+    """The target of a question in words."""
+    target, items = question.target, f"{figure(question.items or 0.0)} {unit}"
+    match question.goal:
+        case Goal.LATENCY if question.quantile is not None:
+            return f"{percent(question.quantile)} of steps within {duration(target)}"
+        case Goal.LATENCY:
+            return f"{'a step' if unit == 'items' else 'a run'} within {duration(target)}"
+        case Goal.WORK:
+            return items
+        case Goal.DEADLINE:
+            return f"{items} within {long_duration(target)}"
+        case Goal.THROUGHPUT:
+            return f"{figure(target)} {unit}/s"
+        case Goal.EFFICIENCY:
+            return f"an efficiency of {percent(target)} or more"
+        case Goal.HOURLY_BUDGET:
+            return f"{figure(target)} an hour"
+        case Goal.CHEAPEST:
+            return "the cheapest size"
 
 
-def _target_words(question: Question, unit: str) -> str:
-    return (
-        promise_words(question, unit)
-        or {
-            Goal.THROUGHPUT: f"{figure(question.target)} {unit}/s",
-            Goal.LATENCY: f"{'a step' if unit == 'items' else 'a run'} within {duration(question.target)}",
-            Goal.EFFICIENCY: f"an efficiency of {percent(question.target)} or more",
-            Goal.HOURLY_BUDGET: f"{figure(question.target)} an hour",
-            Goal.CHEAPEST: "the cheapest size",
-        }[question.goal]
-    )
-
-
-def sizing_reasons_sentence(reasons: Sequence[SizingReason]) -> str | None:
-    """Why an answer is what it is; None where there is nothing to add."""
+def sizing_reasons_sentence(reasons: Sequence[sizing.SizingReason]) -> str | None:
+    """The reasons for an answer, None without any."""
     return "; ".join(map(sizing_reason_sentence, reasons)) or None
 
 
-def sizing_reason_sentence(reason: SizingReason) -> str:
-    """One reason for an answer."""
+def sizing_reason_sentence(reason: sizing.SizingReason) -> str:
+    """A reason for an answer."""
     match reason:
-        case StepsGrow():
-            return "with weak scaling a step has more items on more cores and gets no shorter; ask for a throughput"
-        case OverBudget(cost, budget):
-            return f"one core costs {cost:g} an hour, more than the {budget:g} there are"
-        case NeverReached(assurance, never):
-            share = "" if never >= 0.995 else f" ({100 * never:.0f} % of the curves that may be never get there)"
+        case sizing.StepsGrow():
+            return "under weak scaling steps grow with cores and do not get shorter; ask for a throughput"
+        case sizing.OverBudget(cost, budget):
+            return f"one core costs {cost:g} an hour, more than the budget of {budget:g}"
+        case sizing.NeverReached(assurance, never):
+            share = "" if never >= 0.995 else f" ({100 * never:.0f} % of the possible curves never reach it)"
             return f"not reachable with {100 * assurance:g} % confidence{share}"
-        case MachineTooSmall() | BeyondExtrapolation():
-            about = "" if isinf(reason.needed) else f"; the curve by itself asks for about {reason.needed:.3g}"
+        case sizing.MachineTooSmall() | sizing.BeyondExtrapolation():
+            about = "" if isinf(reason.needed) else f"; the curve alone needs about {reason.needed:.3g}"
             return f"{_too_few_words(reason)} for {100 * reason.assurance:g} % confidence{about}"
-        case WholeMachineKeeps(cores):
+        case sizing.WholeMachineKeeps(cores):
             return f"all {cores} cores of the machine keep it"
-        case ExtrapolationEnds(cores, measured):
-            return f"more cores may keep it too, but {cores} is as far as {measured:g} measured ones can tell"
-        case SimilarCost(fewest, most, share_more):
+        case sizing.ExtrapolationEnds(cores, measured):
+            return f"more cores may keep it too, but a curve over {measured:g} cores is extrapolated to {cores} only"
+        case sizing.SimilarCost(fewest, most, share_more):
             return f"{fewest} to {most} cores cost at most {100 * share_more:.0f} % more"
-        case StepsUnknown() | TooFewSteps():
-            return step_reason_sentence(reason)
-
-
-def _too_few_words(reason: TooFew) -> str:
-    match reason:
-        case MachineTooSmall():
-            return f"the {reason.cores} cores of {reason.machine} are too few"
-        case BeyondExtrapolation():
+        case sizing.StepsUnknown():
+            return "the times of single steps are not known; use a results folder"
+        case sizing.TooFewSteps(quantile, needed, most):
             return (
-                f"even twice the {reason.measured:g} cores measured, as far as the curve is extrapolated, are too few"
+                f"the {percent(quantile)} quantile of steps needs launches of at least {needed} steps, and these have "
+                f"at most {most}; measure longer (`max_seconds`, `rounds`), or ask for a lower quantile"
             )
 
 
+def _too_few_words(reason: sizing.TooFew) -> str:
+    if isinstance(reason, sizing.MachineTooSmall):
+        return f"the {reason.cores} cores of {reason.machine} are too few"
+    return f"even twice the {reason.measured:g} cores measured, the limit of extrapolation, are too few"
+
+
 def answers_table(answers: Sequence[Answer]) -> Table:
-    """The size given to each series between its neighbours, with what each would do."""
-    rows = []
-    for answer in answers:
-        allocations = sorted(
-            [*answer.neighbours, *([answer.allocation] if answer.allocation else [])],
-            key=lambda allocation: (allocation.cores, allocation.threads),
-        )
-        for index, allocation in enumerate(allocations):
-            name = answer.fit.series.sizing_label if index == 0 else ""
-            rows.append((name, "*" if allocation is answer.allocation else "", *_allocation_cells(allocation, answer)))
+    """The size given to each series between its neighbours."""
+    rows = [
+        (name, "*" if allocation is answer.allocation else "", *_allocation_cells(allocation, answer))
+        for answer in answers
+        for name, allocation in _named_sizes(answer)
+    ]
     threads = any(answer.allocation and answer.allocation.threads > 1 for answer in answers)
     size = ">cores × threads" if threads else ">cores"
     figures = (size, ">assurance", ">per s", ">efficiency", ">CPU-hours per million", ">cost per million", "")
     table = Table(("curve of", "", *figures), rows)
     priced = any(answer.question.goal in (Goal.HOURLY_BUDGET, Goal.CHEAPEST) for answer in answers)
     return table if priced else Table(table.headers[:7] + table.headers[8:], [row[:7] + row[8:] for row in rows])
+
+
+def _named_sizes(answer: Answer) -> Iterator[tuple[str, Allocation]]:
+    """The given size and its neighbours in order, the first with the name of the series."""
+    sizes = [size for size in (*answer.neighbours, answer.allocation) if size]
+    for index, size in enumerate(sorted(sizes, key=lambda size: (size.cores, size.threads))):
+        yield answer.fit.series.sizing_label if index == 0 else "", size
+
+
+def _assurance_cell(allocation: Allocation) -> str:
+    return "-" if allocation.assurance is None else f"{100 * allocation.assurance:.1f} %"
 
 
 def _allocation_cells(allocation: Allocation, answer: Answer) -> tuple[str, ...]:
@@ -331,7 +315,7 @@ def _allocation_cells(allocation: Allocation, answer: Answer) -> tuple[str, ...]
         remark = ", ".join(filter(None, (remark, f"the curve alone: {words} cores")))
     return (
         size_words(allocation),
-        "-" if allocation.assurance is None else f"{100 * allocation.assurance:.1f} %",
+        _assurance_cell(allocation),
         with_interval(allocation.rate, figure, beyond=NO_LIMIT),
         with_interval(allocation.efficiency, percent, beyond=NO_LIMIT),
         figure(allocation.cpu_hours_per_million),
@@ -341,12 +325,12 @@ def _allocation_cells(allocation: Allocation, answer: Answer) -> tuple[str, ...]
 
 
 def size_words(allocation: Allocation) -> str:
-    """How many cores a size has; times the threads that are used of each, where that is more than one."""
+    """'4', or '4×2' for two threads per core."""
     return short_size(allocation.cores, allocation.threads)
 
 
 def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
-    """The landmarks of every series."""
+    """The landmarks of every series: recommended size, knee, limits and peak."""
     rows = [
         (
             limits.fit.series.sizing_label,
@@ -374,7 +358,7 @@ def _landmarks(limits: ScalingLimits) -> tuple[str, ...]:
 
 def answer_facts(answer: Answer) -> dict[str, object]:
     """An answer, unrounded."""
-    question, series = answer.question, answer.fit.series
+    question, series, given = answer.question, answer.fit.series, answer.allocation
     return {
         "name": series.name,
         "unit": series.unit,
@@ -383,15 +367,12 @@ def answer_facts(answer: Answer) -> dict[str, object]:
         "assurance_asked": question.assurance,
         "status": STATUS_WORDS[answer.status],
         "status_code": answer.status.value,
-        "cores": None if answer.allocation is None else answer.allocation.cores,
-        "threads": None if answer.allocation is None else answer.allocation.threads,
-        "assurance": None if answer.allocation is None else answer.allocation.assurance,
-        "extrapolated": None if answer.allocation is None else answer.allocation.extrapolated,
-        "basis": None if answer.allocation is None else answer.allocation.basis.grounds.value,
+        **{key: given and getattr(given, key) for key in ("cores", "threads", "assurance", "extrapolated")},
+        "basis": given and given.basis.grounds.value,
         "needed": estimate_facts(answer.needed),
-        "allocation": None if answer.allocation is None else _allocation(answer.allocation),
+        "allocation": given and _allocation(given),
         "neighbours": [_allocation(neighbour) for neighbour in answer.neighbours],
-        "replicas": None if answer.replicas is None else asdict(answer.replicas),
+        "replicas": answer.replicas and asdict(answer.replicas),
         "quantile": answer.question.quantile,
         "items": answer.question.items,
         "reason": sizing_reasons_sentence(answer.reasons),
@@ -429,6 +410,28 @@ def _allocation(allocation: Allocation) -> dict[str, object]:
         "extrapolated": allocation.extrapolated,
         "basis": allocation.basis.grounds.value,
         "own_point_left_out": allocation.basis.own_left_out,
-        "host": None if allocation.host is None else asdict(allocation.host),
+        "host": allocation.host and asdict(allocation.host),
         "job_seconds": allocation.job_seconds and estimate_facts(allocation.job_seconds),
     }
+
+
+def jobs_table(answers: Sequence[Answer]) -> Table:
+    """The time of the job on each size; empty without a job."""
+    rows = [
+        (
+            name,
+            "*" if allocation is answer.allocation else "",
+            short_size(allocation.cores, allocation.threads),
+            _job_words(allocation),
+            _assurance_cell(allocation),
+        )
+        for answer in answers
+        for name, allocation in _named_sizes(answer)
+        if allocation.job_seconds
+    ]
+    return Table(("curve of", "", ">cores", ">time of the job", ">assurance"), rows)
+
+
+def _job_words(allocation: Allocation) -> str:
+    """'3.2 h (2.9 h to 3.6 h)'."""
+    return with_interval(allocation.job_seconds, long_duration)

@@ -1,8 +1,7 @@
-"""Sizes as the limits that people deploy: resources of a Kubernetes container, options of Slurm, a systemd unit.
+"""Sizes as deployment limits: resources of a Kubernetes container, options of Slurm, a systemd unit.
 
-A size is of whole physical cores. Kubernetes and systemd count hardware threads, so that a core of a machine with SMT
-is as many CPUs as it has threads; Slurm counts cores where it is told not to use further threads. Requested memory is
-the most that any launch has had at once, and the limit is a quarter above it, since what exceeds it is killed.
+A size is a number of physical cores. Kubernetes and systemd count every hardware thread as a CPU; Slurm counts cores
+with `--hint=nomultithread`. The requested memory is the peak of all launches, and the limit is a quarter above it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,20 +11,19 @@ from math import ceil
 from scaling.errors import visible
 from scaling.reporting.words import count
 
-# What a limit leaves above the peak that was measured.
+# The memory limit over the measured peak.
 MEMORY_MARGIN = 1.25
 MIB = 2**20
-MILLICORES = 1000
-# The variables that most libraries take their number of threads from.
+# Most libraries read their number of threads from these variables.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A size to deploy, per replica, and what is known of it; without `cores` the answer is no, as the sentence says.
+    """A size to deploy, per replica; without `cores`, the sentence says why there is no size.
 
-    `threads` are used of each core, `core_threads` is how many a core of the machine has. `quotas` are sentences about
-    points that were measured under a CPU quota.
+    Each core has `core_threads` hardware threads and uses `threads`. `quotas` are sentences about points that were
+    measured under a CPU quota.
     """
 
     name: str
@@ -40,28 +38,28 @@ class Deployment:
 
     @property
     def cpus(self) -> int:
-        """The hardware threads of its cores, used or not: whoever else runs on one of them slows the core down."""
+        """The hardware threads of its cores, used or not: a neighbour on any of them slows the core down."""
         return (self.cores or 0) * max(self.threads, self.core_threads)
 
     @property
     def used_threads(self) -> int:
-        """The hardware threads that it uses."""
+        """The hardware threads in use."""
         return (self.cores or 0) * self.threads
 
     @property
     def requested_mib(self) -> int | None:
-        """The most memory it had, in whole MiB."""
+        """The peak memory in whole MiB."""
         return None if self.memory_bytes is None else ceil(self.memory_bytes / MIB)
 
     @property
     def limit_mib(self) -> int | None:
-        """The memory beyond which it may be killed."""
+        """The memory limit in whole MiB."""
         return None if self.memory_bytes is None else ceil(MEMORY_MARGIN * self.memory_bytes / MIB)
 
 
 def kubernetes_lines(deployment: Deployment) -> list[str]:
-    """A container's resources and thread variables as YAML; a limit equal to the request is never shared out."""
-    cpu, memory = f"{deployment.cpus * MILLICORES}m", deployment.requested_mib
+    """A container's resources and thread variables as YAML; with equal request and limit the CPUs are exclusive."""
+    cpu, memory = f"{deployment.cpus * 1000}m", deployment.requested_mib
     return [
         *([f"replicas: {deployment.replicas}"] if deployment.replicas else []),
         "resources:",
@@ -77,7 +75,7 @@ def kubernetes_lines(deployment: Deployment) -> list[str]:
 
 
 def slurm_lines(deployment: Deployment) -> list[str]:
-    """Options of a Slurm job; without further threads of a core a CPU is a core."""
+    """Options of a Slurm job."""
     return [
         *([f"#SBATCH --array=1-{deployment.replicas}"] if deployment.replicas else []),
         "#SBATCH --ntasks=1",
@@ -97,48 +95,37 @@ def _slurm_threads(deployment: Deployment) -> str:
 
 
 def systemd_lines(deployment: Deployment) -> list[str]:
-    """The lines of a service; its CPUs are best named too, as a quota alone lets threads run anywhere."""
-    memory = deployment.requested_mib
+    """The lines of a service, with a hint about its CPUs, since under a quota alone threads run anywhere."""
+    memory, smt = deployment.requested_mib, f" --smt {deployment.threads}" if deployment.threads > 1 else ""
     return [
         "[Service]",
         f"CPUQuota={deployment.cpus * 100}%",
         *([f"MemoryHigh={memory}M", f"MemoryMax={deployment.limit_mib}M"] if memory is not None else []),
         *(f"Environment={name}={deployment.used_threads}" for name in THREAD_VARIABLES),
-        f"# AllowedCPUs= takes the CPUs of `scaling machine place --cores {deployment.cores}{_smt_option(deployment)}`",
+        f"# AllowedCPUs= takes the CPUs of `scaling machine place --cores {deployment.cores}{smt}`",
     ]
 
 
-def _smt_option(deployment: Deployment) -> str:
-    return f" --smt {deployment.threads}" if deployment.threads > 1 else ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Format:
-    """How one size is written, and what stands between two of them."""
-
-    lines: Callable[[Deployment], list[str]]
-    between: str = ""
-
-
-FORMATS: Mapping[str, _Format] = {
-    "kubernetes": _Format(kubernetes_lines, "---"),
-    "slurm": _Format(slurm_lines),
-    "systemd": _Format(systemd_lines),
+# The lines of a size, and the line between two sizes.
+FORMATS: Mapping[str, tuple[Callable[[Deployment], list[str]], str]] = {
+    "kubernetes": (kubernetes_lines, "---"),
+    "slurm": (slurm_lines, ""),
+    "systemd": (systemd_lines, ""),
 }
 
 
 def deployment_lines(deployments: Iterable[Deployment], form: str) -> list[str]:
-    """All sizes in a format, each below comments that say what it rests on."""
-    chosen, lines = FORMATS[form], list[str]()
+    """All sizes in a format, each below its remarks as comments."""
+    (to_lines, between), lines = FORMATS[form], list[str]()
     for deployment in deployments:
-        lines += [chosen.between] if lines else []
+        lines += [between] if lines else []
         lines += [f"# {visible(line)}" for line in remarks(deployment)]
-        lines += chosen.lines(deployment) if deployment.cores is not None else []
+        lines += to_lines(deployment) if deployment.cores is not None else []
     return lines
 
 
 def remarks(deployment: Deployment) -> Sequence[str]:
-    """What a size rests on: the answer, the memory, SMT, and quotas that were measured."""
+    """The basis of a size: the answer, the memory, SMT, and measured quotas."""
     if deployment.cores is None:
         return (deployment.sentence,)
     return (deployment.sentence, _memory_words(deployment), *_core_words(deployment), *deployment.quotas)
@@ -146,18 +133,13 @@ def remarks(deployment: Deployment) -> Sequence[str]:
 
 def _memory_words(deployment: Deployment) -> str:
     if deployment.requested_mib is None:
-        return "memory was not measured, so none is requested"
-    above = f"{100 * (MEMORY_MARGIN - 1):.0f} % above"
-    return (
-        f"memory: {deployment.requested_mib} MiB at most over {count(deployment.launches, 'run')}; the limit is {above}"
-    )
+        return "memory was not measured, so no memory is requested"
+    peak = f"{deployment.requested_mib} MiB at most over {count(deployment.launches, 'run')}"
+    return f"memory: {peak}; the limit is {100 * (MEMORY_MARGIN - 1):.0f} % above"
 
 
 def _core_words(deployment: Deployment) -> tuple[str, ...]:
     if deployment.core_threads == 1:
         return ()
-    cores = count(deployment.cores or 0, "core")
-    return (
-        f"CPUs are hardware threads: {cores} of {deployment.core_threads} threads each, of which "
-        f"{count(deployment.threads, 'thread')} per core is used",
-    )
+    cores = f"{count(deployment.cores or 0, 'core')} of {deployment.core_threads} threads each"
+    return (f"CPUs are hardware threads: {cores}, using {count(deployment.threads, 'thread')} per core",)

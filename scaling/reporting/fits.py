@@ -1,4 +1,4 @@
-"""Curves as sentences, tables and JSON facts: the answer first, then the figures, then the cautions."""
+"""Curves as sentences, tables and JSON facts."""
 
 from collections.abc import Callable, Sequence
 from math import isinf
@@ -23,13 +23,13 @@ DESCRIPTION_WORDS = {
     Description.CLOSELY: "closely",
     Description.ROUGHLY: "roughly",
     Description.NOT_AT_ALL: "not at all",
-    Description.UNKNOWN: "too few core counts to tell",
+    Description.UNKNOWN: "too few core counts",
 }
 NO_LIMIT = "no limit"
 
 
 def fit_sentence(fit: SeriesFit) -> str:
-    """What a series turned out to be, in one sentence."""
+    """The speedup, the law and the limit of a series in one sentence."""
     parts = [_speedup_words(fit), _law_words(fit), _limit_words(fit), _superlinear_words(fit.superlinear)]
     return f"{fit.series.label}: {'; '.join(filter(None, parts))}"
 
@@ -41,25 +41,28 @@ def _speedup_words(fit: SeriesFit) -> str:
 
 
 def _law_words(fit: SeriesFit) -> str:
-    """The law with its serial fraction, and how well it describes the series."""
     serial = fit.serial_fraction
     if fit.is_short:
         source = "Gustafson's law" if fit.series.scale == "weak" else "Karp-Flatt"
         return f"by {source} a serial fraction of {with_interval(serial, percent)}"
-    if serial is None:
-        return f"{fit.law.words} describes it {description_words(fit)}"
-    return f"{fit.law.words} with {with_interval(serial, percent)} serial describes it {description_words(fit)}"
+    law = fit.law.words + (f" with {with_interval(serial, percent)} serial" if serial else "")
+    if fit.description is Description.NOT_AT_ALL:
+        return f"{law} does not describe it, {_within_words(fit)} off"
+    return f"{law} describes it {description_words(fit)}"
 
 
 def description_words(fit: SeriesFit) -> str:
     """'closely, to within 3 %'; 'not at all, 30 % off'."""
-    within = fit.described_within
-    if within is None:
+    if fit.described_within is None:
         return DESCRIPTION_WORDS[Description.UNKNOWN]
-    share = f"{100 * within:.1f} %" if within < 0.01 else f"{100 * within:.0f} %"
     if fit.description is Description.NOT_AT_ALL:
-        return f"{DESCRIPTION_WORDS[fit.description]}, {share} off"
-    return f"{DESCRIPTION_WORDS[fit.description]}, to within {share}"
+        return f"{DESCRIPTION_WORDS[fit.description]}, {_within_words(fit)} off"
+    return f"{DESCRIPTION_WORDS[fit.description]}, to within {_within_words(fit)}"
+
+
+def _within_words(fit: SeriesFit) -> str:
+    within = fit.described_within or 0.0
+    return f"{100 * within:.1f} %" if within < 0.01 else f"{100 * within:.0f} %"
 
 
 def _limit_words(fit: SeriesFit) -> str:
@@ -76,24 +79,26 @@ def _superlinear_words(point: CurvePoint | None) -> str:
         return ""
     excess = percent(point.efficiency.value - 1.0)
     cores = figure(point.cores)
-    return f"{cores} cores do {excess} more than {cores} times one: caches, or one core was measured too slow"
+    return f"{cores} cores do {excess} more than {cores} times one core: caches, or one core was measured too slow"
 
 
 def caution_sentence(caution: Caution) -> str:
-    """What to be careful about with a curve."""
+    """A caution about a curve."""
     match caution:
         case CoresShared(counts):
-            return f"threads share cores at {', '.join(map(figure, counts))}, which are left out of the curve"
+            return f"the curve leaves out {', '.join(map(figure, counts))} cores, on which threads share cores"
         case ClockUnknown():
-            return "no clock was recorded; one that falls with cores would look like a serial fraction"
+            return "no clock was recorded; a clock that falls with cores would look like a serial fraction"
         case OneCoreNotMeasured(fewest):
-            return f"no point on one core can be used; speedup is against the T(1) of the curve, from {fewest:g} up"
+            return (
+                f"no point on one core is usable; speedup is over T(1) of the curve, extrapolated from {fewest:g} cores"
+            )
         case OneLaunchPerCount():
-            return "with one launch per count nothing is known of their noise; intervals rest on 0.8 to 12 %"
+            return "one launch per core count shows no noise; intervals assume noise of 0.8 to 12 %"
 
 
 def fits_table(fits: Sequence[SeriesFit], width: int | None = None) -> Table:
-    """Every series with the figures of its curve, a line each; within a width, as many intervals as there is room."""
+    """The figures of every curve, with the intervals that fit into the width."""
     for bare in range(5):
         table = _fits_table(fits, bare)
         if width is None or max(map(cell_len, text_lines(table))) <= width:
@@ -102,8 +107,7 @@ def fits_table(fits: Sequence[SeriesFit], width: int | None = None) -> Table:
 
 
 def _fits_table(fits: Sequence[SeriesFit], bare: int) -> Table:
-    """The same without the intervals of the rate, the limit and the serial fraction, so many of these; then without
-    the rate."""
+    """The table without the first `bare` of: intervals of rate, limit and serial fraction; the rate itself."""
     rate, limit, serial = (_value if bare > kept else with_interval for kept in range(3))
     rows = [
         (
@@ -121,40 +125,39 @@ def _fits_table(fits: Sequence[SeriesFit], bare: int) -> Table:
 
 
 def _value(estimate: Estimate | None, words: Callable[[float], str], beyond: str = "-") -> str:
-    """An estimate without its interval."""
     return beyond if estimate is None or isinf(estimate.value) else words(estimate.value)
 
 
 def _law_cell(fit: SeriesFit) -> str:
-    """'amdahl ± 8 %': the law, and how far the curve is off it at most."""
+    """'amdahl ± 8 %': the law, and the largest distance of the curve from it."""
     within = "" if fit.described_within is None else f" ± {100 * fit.described_within:.2g} %"
     coherency = "" if fit.coherency is None else f", coherency {small(fit.coherency.value)}"
     return f"{fit.law.value}{within}{coherency}"
 
 
 def karp_flatt_line(fit: SeriesFit) -> str:
-    """The serial fraction that every count of a series means by itself: Karp-Flatt's or, scaled, Gustafson's."""
+    """The serial fraction by core count: Karp-Flatt's, or Gustafson's under weak scaling."""
     values = ", ".join(
         f"{figure(cores)}: {with_interval(fit.karp_flatt(cores), lambda number: f'{number:.3f}')}"
         for cores in fit.counts
         if cores > 1.0
     )
-    title = "Gustafson, count by count," if fit.series.scale == "weak" else "Karp-Flatt"
+    title = "Gustafson" if fit.series.scale == "weak" else "Karp-Flatt"
     return f"{fit.series.label}: {title} {values}"
 
 
 def truth_lines(fit: SeriesFit) -> list[str]:
-    """Whether the serial fraction that a workload states of itself was recovered; nothing where it states none."""
+    """Whether the fit recovered the serial fraction that a workload states, if it states one."""
     check = fit.truth
     if check is None:
         return []
-    where, stated = "inside" if check.inside else "outside", percent(check.serial_fraction)
-    found = with_interval(check.found, percent)
-    return [f"{fit.series.label}: stated serial fraction {stated}, {where} what deviations from a law allow, {found}"]
+    side, stated = "inside" if check.inside else "outside", percent(check.serial_fraction)
+    fitted = with_interval(check.found, percent)
+    return [f"{fit.series.label}: the stated serial fraction, {stated}, is {side} the fitted range, {fitted}"]
 
 
 def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
-    """What to be careful about, each caution once, with the series it is about unless it is about all."""
+    """Every caution once, with its series unless it is about all of them."""
     about: dict[str, list[str]] = {}
     for fit in fits:
         for caution in fit.cautions:
@@ -165,7 +168,7 @@ def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
 
 
 def fit_facts(fit: SeriesFit, *, with_curve: bool = True) -> dict[str, object]:
-    """A series with its curve, unrounded; rates are in `unit` a second."""
+    """A series with its curve, unrounded; rates are in `unit` per second."""
     truth = fit.truth
     return {
         "name": fit.series.name,
@@ -175,8 +178,8 @@ def fit_facts(fit: SeriesFit, *, with_curve: bool = True) -> dict[str, object]:
         "launches": list(fit.series.launches),
         **({"curve": [curve_facts(point) for point in fit.curve]} if with_curve else {}),
         "law": fit.law.value,
-        "serial_fraction": _optional(fit.serial_fraction),
-        "coherency": _optional(fit.coherency),
+        "serial_fraction": fit.serial_fraction and estimate_facts(fit.serial_fraction),
+        "coherency": fit.coherency and estimate_facts(fit.coherency),
         "described_within": fit.described_within,
         "description": fit.description.value,
         "limit": estimate_facts(fit.speedup_limit),
@@ -201,12 +204,8 @@ def curve_facts(point: CurvePoint) -> dict[str, object]:
 
 
 def counts_words(fit: SeriesFit) -> str:
-    """Over how many core counts a curve was measured."""
+    """'8 core counts'."""
     return count(len(fit.counts), "core count")
-
-
-def _optional(estimate: Estimate | None) -> dict[str, float | None] | None:
-    return None if estimate is None else estimate_facts(estimate)
 
 
 def _whole(cores: float) -> int | float:

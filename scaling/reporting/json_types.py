@@ -1,4 +1,4 @@
-"""Types of which the JSON of commands is made."""
+"""Types for the JSON of commands."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from scaling.study.planning import Point
 T = TypeVar("T")
 Fields = Mapping[str, Any]
 
-# Made at run time, which a type checker does not follow.
+# Types made at run time, which a type checker cannot follow.
 ARRAY: Any = list
 MAP: Any = dict
 OPTIONAL: Any = NotRequired
@@ -27,7 +27,7 @@ def record(name: str, *parts: Fields, **more: Any) -> Any:
 
 
 def fields_of(value_type: type) -> Fields:
-    """The fields of a dataclass that is printed as it is."""
+    """The fields of a dataclass that is printed unchanged."""
     hints = get_type_hints(value_type, include_extras=True)
     return {field.name: hints[field.name] for field in fields(value_type)}
 
@@ -37,7 +37,7 @@ def estimate_keys(*names: str) -> Fields:
     return {f"{name}{end}": NUMBER for name in names for end in ("", "_low", "_high")}
 
 
-# What another tool's file does not say is null.
+# Settings that another tool's file lacks are null.
 SETTINGS: Fields = {name: hint | None for name, hint in get_type_hints(Point).items()}
 POINT = record("Point", SETTINGS)
 ESTIMATE = record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)

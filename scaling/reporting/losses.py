@@ -1,4 +1,4 @@
-"""What efficiency is lost to, as a table and in sentences."""
+"""Efficiency losses as a table and in sentences."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -6,34 +6,30 @@ from math import copysign
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import ScalingPoint
-from scaling.reporting.points import series_words, setting_cells, unusual_settings, varied_backend
+from scaling.reporting.points import series_words, table_by_point, varied_backend
 from scaling.reporting.quantities import REPORTS_TIME
 from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.reporting.words import Table, count, interval_alone, memory, share
 
-# A part below this share of the efficiency is not named in a sentence.
+# The smallest share of the efficiency that a sentence names.
 LEAST = 0.005
 
-# What a part is lost to, and what it is gained by where it is negative.
+# The words of a loss, and of a gain if the loss is negative.
 IDLE = "idle or waiting cores", "cores that wait less"
 COMPUTATION = "slower computation or spinning", "faster computation"
 COUNTED = (("more instructions", "fewer instructions"), ("lower IPC", "higher IPC"), ("lower clock", "higher clock"))
 
 NOT_COUNTED, NOT_AVAILABLE = "-", "not available"
-NOT_DECOMPOSED = f"what efficiency is lost to is not available: {REPORTS_TIME}"
+NOT_DECOMPOSED = f"efficiency losses are not available: {REPORTS_TIME}"
 
 
 def losses_table(points: Sequence[ScalingPoint]) -> Table:
-    """Every point: its efficiency, what was lost to idle cores and to computation, and its peak memory."""
-    unusual = unusual_settings([point.summary.point for point in points])
+    """The efficiency of every point, its losses to idle cores and to computation, and its peak memory."""
     counted = any(point.decomposition and point.decomposition.counters for point in points)
-    rows = [
-        (*setting_cells(point.summary.point, unusual), *_cells(point, counted), VERDICT_WORDS[point.verdict])
-        for point in points
-    ]
-    figures = (">cores", ">efficiency", ">idle", "95 %", ">computation", "95 %")
+    figures = (">efficiency", ">idle", "95 %", ">computation", "95 %")
     factors = (">instructions", ">IPC", ">clock") if counted else ()
-    return Table(("workload", *unusual, *figures, *factors, ">peak memory", "verdict"), rows)
+    rows = ((point.summary.point, [*_cells(point, counted), VERDICT_WORDS[point.verdict]]) for point in points)
+    return table_by_point(rows, (*figures, *factors, ">peak memory", "verdict"))
 
 
 def _cells(point: ScalingPoint, counted: bool) -> list[str]:
@@ -49,7 +45,7 @@ def _cells(point: ScalingPoint, counted: bool) -> list[str]:
 
 
 def _with_interval(loss: Estimate) -> tuple[str, str]:
-    """A loss and its interval; nothing where it is none by definition."""
+    """A loss and its interval, which is empty if the loss is exact by definition."""
     exact = loss.low == loss.high and loss.low is not None
     return _lost(loss.value), "" if exact else interval_alone(loss, _lost, joint=" to ")
 
@@ -59,7 +55,7 @@ def _lost(part: float) -> str:
 
 
 def loss_sentences(points: Sequence[ScalingPoint]) -> list[str]:
-    """For every series, what efficiency is lost to on the most cores for which it is known, and its peak memory."""
+    """The losses of every series on the most cores for which they are known, and its peak memory."""
     sentences = []
     named = varied_backend(points)
     for series, members in groupby(points, key=lambda point: point.summary.point.baseline):
@@ -72,16 +68,12 @@ def loss_sentences(points: Sequence[ScalingPoint]) -> list[str]:
 
 
 def _first_known(points: Iterable[ScalingPoint]) -> ScalingPoint | None:
-    """The first point of which it is known what it has lost, or why that is not known.
-
-    Not all are taken apart, which takes a while of very many.
-    """
+    """The first point with known losses, or with a known reason for their absence; decomposing all points is slow."""
     return next((point for point in points if point.decomposition or point.reports_time), None)
 
 
 def _memory_words(one_core: ScalingPoint, point: ScalingPoint) -> str:
-    """The peak memory of a point, and beside it that on one core where it differs."""
-    one, many = (each.summary.peak_memory_bytes for each in (one_core, point))
+    one, many = one_core.summary.peak_memory_bytes, point.summary.peak_memory_bytes
     if many is None:
         return ""
     before = f", {memory(one)} on one core" if one is not None and memory(one) != memory(many) else ""
@@ -100,9 +92,8 @@ def loss_words(point: ScalingPoint) -> str:
 
 
 def _shown(loss: Estimate, sign: int) -> bool:
-    """Whether a part is worth naming, and not what launches that differ would show by chance."""
-    by_chance = loss.contains(0.0)
-    return copysign(1, loss.value) == sign and abs(loss.value) >= LEAST and not by_chance
+    """Whether a loss (1) or gain (-1) is large enough to name, and more than chance."""
+    return copysign(1, loss.value) == sign and abs(loss.value) >= LEAST and not loss.contains(0.0)
 
 
 def _percent(loss: Estimate) -> str:
@@ -110,7 +101,7 @@ def _percent(loss: Estimate) -> str:
 
 
 def _reasons(point: ScalingPoint, words: tuple[str, str]) -> str:
-    """In brackets, what made computation slower or faster, where instructions and cycles were counted."""
+    """The causes of slower or faster computation in brackets, if instructions and cycles were counted."""
     parts = point.decomposition.computation_parts if point.decomposition and words is COMPUTATION else None
     named = [
         f"{100 * abs(part):.0f} % {lost if part > 0 else gained}"
@@ -121,13 +112,13 @@ def _reasons(point: ScalingPoint, words: tuple[str, str]) -> str:
 
 
 def not_decomposed_sentence(points: Iterable[ScalingPoint]) -> str | None:
-    """Why points are not taken apart although they have their CPU time; None where there are no such points."""
+    """Why points with CPU times are not decomposed; None without such points."""
     return NOT_DECOMPOSED if any(point.reports_time for point in points) else None
 
 
 def not_counted_sentence(points: Iterable[ScalingPoint]) -> str | None:
-    """Why computation is not taken further apart; None where it is, or where nothing is taken apart."""
+    """Why computation is not decomposed; None if it is, or if no point is decomposed."""
     known = [point.decomposition for point in points if point.decomposition]
     if not known or any(decomposition.counters for decomposition in known):
         return None
-    return "instructions, IPC and clock are not available: the machine gave the runs no hardware counters"
+    return "instructions, IPC and clock are not available: the runs had no access to hardware counters"

@@ -1,5 +1,6 @@
-"""A machine as tables, sentences and JSON facts: its topology, a placement, and what the doctor found."""
+"""A machine as tables, sentences and JSON facts: topology, placement, and the findings of the doctor."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from textwrap import wrap
@@ -9,35 +10,44 @@ from scaling.machine.doctor.findings import Finding, verdict, worst_first
 from scaling.machine.placement import Placement
 from scaling.machine.topology import Cpus, Topology
 from scaling.reporting.words import Table, count
+from scaling.results.machine_file import MachineFile
 
 
 def machine_table(machine: Topology) -> Table:
-    """A machine, a line a fact."""
-    return Table(("", ""), list(_machine_lines(machine).items()))
-
-
-def _machine_lines(machine: Topology) -> dict[str, str]:
-    widths = {smt: sum(len(core) == smt for core in machine.cores) for smt in set(map(len, machine.cores))}
-    quota = machine.quota_cpus
-    return {
+    """A machine, one fact per line."""
+    nodes = "; ".join(f"{node.number}: {format_list(node.cpus) or 'no CPU'}" for node in machine.nodes)
+    core_types = "; ".join(f"{core_type.name}: {format_list(core_type.cpus)}" for core_type in machine.core_types)
+    facts = {
         "processor": machine.cpu_model or "unknown",
         "online CPUs": f"{format_list(machine.online)} ({len(machine.online)})",
         "sockets": _groups(machine.sockets),
-        "cores": ", ".join(f"{number} with {count(smt, 'thread')}" for smt, number in sorted(widths.items())),
-        "NUMA nodes": "; ".join(f"{node.number}: {format_list(node.cpus) or 'no CPU'}" for node in machine.nodes)
-        or "unknown",
+        "cores": cores_by_threads(machine.cores),
+        "NUMA nodes": nodes or "unknown",
         "shared L3": _groups(machine.l3s),
         "clusters (or shared L2)": _groups(machine.clusters),
-        "core types": "; ".join(f"{core_type.name}: {format_list(core_type.cpus)}" for core_type in machine.core_types)
-        or "one, or unknown",
+        "core types": core_types or "one, or unknown",
+        **cpu_limits(machine),
+    }
+    return Table(("", ""), list(facts.items()))
+
+
+def cores_by_threads(cores: Sequence[Cpus]) -> str:
+    """'8 with 2 threads, 4 with 1 thread'."""
+    counts = sorted(Counter(map(len, cores)).items())
+    return ", ".join(f"{number} with {count(threads, 'thread')}" for threads, number in counts)
+
+
+def cpu_limits(machine: Topology | MachineFile) -> dict[str, str]:
+    """The CPUs that runs may use."""
+    return {
         "allowed CPUs": format_list(machine.allowed),
         "isolated CPUs": format_list(machine.isolated) or "none",
-        "CPU quota": "none" if quota is None else f"{quota:g} CPUs' worth of time",
+        "CPU quota": "none" if machine.quota_cpus is None else f"{machine.quota_cpus:g} CPUs’ worth of time",
     }
 
 
 def _groups(groups: tuple[Cpus, ...]) -> str:
-    """How many groups, and which while they are few."""
+    """The number of groups, and up to eight of them."""
     if not groups:
         return "unknown"
     listed = "; ".join(map(format_list, groups))
@@ -45,7 +55,7 @@ def _groups(groups: tuple[Cpus, ...]) -> str:
 
 
 def placement_table(machine: Topology, placement: Placement) -> Table:
-    """A placement, a line a core, with where on the machine that core is."""
+    """A placement, one line per core, with the position of the core on the machine."""
     rows = [
         (str(number), ",".join(map(str, cpus)), *_position(machine, cpus[0]))
         for number, cpus in enumerate(placement.cpus)
@@ -71,23 +81,23 @@ def examination_facts(findings: Sequence[Finding]) -> dict[str, object]:
 
 
 def headline(findings: Sequence[Finding]) -> str:
-    """The answer in a few sentences; that nothing was found says little where little could be seen."""
+    """The findings in a few sentences, with the number of checks that were not available."""
     spoilers, cautions, unseen = (_names(findings, state) for state in ("spoiler", "caution", "not available"))
-    nothing = "Nothing that can be seen" if unseen else "Nothing"
+    nothing = "Nothing visible" if unseen else "Nothing"
     things = {0: nothing, 1: "1 thing"}.get(len(spoilers), f"{len(spoilers)} things")
     answer = f"{things} here would spoil a measurement{_colon_list(spoilers)}."
-    answer += f" {len(cautions)} to know about{_colon_list(cautions)}." if cautions else ""
-    return answer + (f" {len(unseen)} of {len(findings)} cannot be seen." if unseen else "")
+    answer += f" {count(len(cautions), 'caution')}{_colon_list(cautions)}." if cautions else ""
+    return answer + (f" {len(unseen)} of {count(len(findings), 'check')} not available." if unseen else "")
 
 
 def spoiler_sentence(findings: Sequence[Finding]) -> str:
-    """The doctor's answer in brief, for the beginning of a sweep: what would spoil it, and where to read more."""
+    """The doctor's answer in brief, for the start of a sweep."""
     known = _names(findings, "spoiler") or _names(findings, "caution")
-    return headline(findings) + (" `scaling machine doctor` says why and what to do." if known else "")
+    return headline(findings) + (" Run `scaling machine doctor` for causes and remedies." if known else "")
 
 
 def examination_lines(findings: Sequence[Finding], width: int) -> list[str]:
-    """Every finding, the worst first: a block each where there is something to do, a line each where not."""
+    """Every finding, the worst first: a block with a remedy, or one line without."""
     ordered = worst_first(findings)
     lines = _wrap("", headline(findings), width)
     for finding in ordered:
@@ -114,7 +124,7 @@ def _brief(findings: Sequence[Finding], width: int) -> Iterator[str]:
 
 
 def _wrap(label: str, text: str, width: int) -> list[str]:
-    """A text beside its label. Commands and paths in it stay whole, so that they can be copied."""
+    """A text beside its label; commands and paths stay whole, so that they can be copied."""
     return wrap(
         text,
         width,

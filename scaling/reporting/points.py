@@ -1,7 +1,7 @@
 """Points and comparisons as tables, sentences and JSON facts."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -14,66 +14,54 @@ from scaling.analysis.step_times import SHOWN
 from scaling.analysis.summary import PointSelection, Summary
 from scaling.errors import grouped
 from scaling.reporting.quantities import between, ends, quantities, step_cell
-from scaling.reporting.verdicts import (
-    VERDICT_WORDS,
-    doubt_words,
-    is_slower,
-    slowdown_words,
-    verdict_counts,
-)
-from scaling.reporting.words import (
-    Table,
-    count,
-    duration,
-    point_words,
-    share,
-    span,
-    with_interval,
-)
+from scaling.reporting.verdicts import VERDICT_WORDS, doubt_words, is_slower, slowdown_words, verdict_counts
+from scaling.reporting.words import Table, count, duration, point_words, share, span, with_interval
 from scaling.results.evaluation import Evaluation
 from scaling.results.store import RowCensus
 from scaling.study.planning import PROGRAM_MODE, SETTINGS, Point, settings_words
 
-# More machines than these are not named.
+# At most this many machines are named.
 MOST_MACHINES = 4
 
-# What needs no column: a program has no mode, another tool's file no placement, a fixed batch no threads of a pipeline.
+# Values that need no column: a program has no mode, another tool's file no placement, a fixed batch no pipeline.
 WITHOUT_COLUMN = (PROGRAM_MODE, "", None)
 
-# What carries a network out.
 BACKEND = ("framework", "device")
 
 CHANGE_WORDS = {
     Change.SLOWER: "slower",
     Change.FASTER: "faster",
     Change.NONE_SHOWN: "no difference shown",
-    Change.TOO_FEW: "too few launches to tell",
+    Change.TOO_FEW: "too few launches",
     Change.NOT_COMPARABLE: "not comparable",
     Change.UNKNOWN: "unknown",
 }
 
 
 def points_table(points: Sequence[ScalingPoint]) -> Table:
-    """Every point: step time, speedup and efficiency, each with its interval, and the verdict."""
-    unusual = unusual_settings([point.summary.point for point in points])
-    columns = [(one, headers) for one in quantities() if (headers := one.headers(points))]
-    rows = [
-        (*setting_cells(point.summary.point, unusual), *(cell for one, _ in columns for cell in one.cells(point)))
-        for point in points
-    ]
-    return Table(("workload", *unusual, ">cores", *(header for _, headers in columns for header in headers)), rows)
+    """The quantities and the verdict of every point."""
+    columns = [(quantity, headers) for quantity in quantities() if (headers := quantity.headers(points))]
+    rows = [(point.summary.point, [cell for one, _ in columns for cell in one.cells(point)]) for point in points]
+    return table_by_point(rows, [header for _, headers in columns for header in headers])
 
 
-def backends_table(found: Sequence[BackendComparison]) -> Table:
-    """The step time of every point by backend, and beside those that are slower how many times the fastest's it is."""
-    backends = sorted({backend for one in found for backend in one.summaries})
+def table_by_point(
+    rows: Iterable[tuple[Point, Sequence[str]]], headers: Sequence[str], hidden: Collection[str] = ()
+) -> Table:
+    """A row per point: its workload, its unusual settings but for `hidden`, its cores and these cells."""
+    rows = list(rows)
+    unusual = [name for name in unusual_settings([point for point, _ in rows]) if name not in hidden]
+    lines = [(*setting_cells(point, unusual), *cells) for point, cells in rows]
+    return Table(("workload", *unusual, ">cores", *headers), lines)
+
+
+def backends_table(comparisons: Sequence[BackendComparison]) -> Table:
+    """The step time of every point by backend; slower backends have the ratio to the fastest."""
+    backends = sorted({backend for one in comparisons for backend in one.summaries})
     several = [len({backend[part] for backend in backends}) > 1 for part in range(len(BACKEND))]
     names = [" ".join(part for part, varies in zip(one, several, strict=True) if varies) for one in backends]
-    unusual = [name for name in unusual_settings([one.point for one in found]) if name not in BACKEND]
-    rows = [
-        (*setting_cells(one.point, unusual), *(_backend_cell(one, backend) for backend in backends)) for one in found
-    ]
-    return Table(("workload", *unusual, ">cores", *(f">{name}" for name in names)), rows)
+    rows = [(one.point, [_backend_cell(one, backend) for backend in backends]) for one in comparisons]
+    return table_by_point(rows, [f">{name}" for name in names], BACKEND)
 
 
 def _backend_cell(comparison: BackendComparison, backend: Backend) -> str:
@@ -85,46 +73,34 @@ def _backend_cell(comparison: BackendComparison, backend: Backend) -> str:
 
 
 def quota_sentence(points: Iterable[Point]) -> str | None:
-    """That points under a CPU quota and packs are in no curve; None where there are none."""
+    """The number of packs and of points under a CPU quota, which curves leave out; None without any."""
     known = list(points)
     limited, packs = sum(point.quota is not None for point in known), sum(point.replicas > 1 for point in known)
     named = [f"{count(limited, 'point')} under a CPU quota"] if limited else []
     named += [f"{count(packs, 'pack')} of replicas"] if packs else []
-    return f"{' and '.join(named)} in no curve, which is over cores; `scaling show` has them" if named else None
+    return f"curves leave out {' and '.join(named)}; `scaling show` lists them" if named else None
 
 
 def quantiles_table(points: Sequence[ScalingPoint]) -> Table:
-    """Quantiles of all steps of every point, disturbed or not, with intervals over launches; how far steps scatter."""
-    unusual = unusual_settings([point.summary.point for point in points])
-    rows = [
-        (
-            *setting_cells(point.summary.point, unusual),
-            "-" if point.summary.step is None else step_cell(point.summary),
-            *(with_interval(point.summary.step_figures[f"p{100 * level:g}"], duration) for level in SHOWN),
-            _step_figure(point.summary, "sd", duration),
-            _step_figure(point.summary, "cv", share),
-            _steps(point.summary),
-        )
-        for point in points
-    ]
+    """Quantiles and scatter of all steps of every point, disturbed or not, with intervals over launches."""
     names = (f">{'median' if level == 0.5 else f'p{100 * level:g}'}" for level in SHOWN)
-    return Table(("workload", *unusual, ">cores", ">step", *names, ">sd", ">CV", ">steps per launch"), rows)
+    rows = [(point.summary.point, _quantile_cells(point.summary)) for point in points]
+    return table_by_point(rows, (">step", *names, ">sd", ">CV", ">steps per launch"))
 
 
-def _step_figure(summary: Summary, name: str, words: Callable[[float], str]) -> str:
-    figure = summary.step_figures[name]
-    return "-" if figure is None else words(figure.value)
-
-
-def _steps(summary: Summary) -> str:
-    return span(summary.step_counts, "d") if summary.step_counts else "-"
+def _quantile_cells(summary: Summary) -> list[str]:
+    deviation, variation = summary.step_figures["sd"], summary.step_figures["cv"]
+    return [
+        step_cell(summary),
+        *(with_interval(summary.step_figures[f"p{100 * level:g}"], duration) for level in SHOWN),
+        "-" if deviation is None else duration(deviation.value),
+        "-" if variation is None else share(variation.value),
+        span(summary.step_counts, "d") if summary.step_counts else "-",
+    ]
 
 
 def point_remarks(points: Iterable[ScalingPoint], of: Collection[Verdict] = tuple(Verdict)) -> list[str]:
-    """A sentence for every rule that speaks against points and leads to one of these verdicts, the worst first.
-
-    It has the worst case, and how many other points the rule speaks against.
-    """
+    """A sentence for every broken rule with one of these verdicts: the worst point, and the number of others."""
     by_rule: dict[tuple[int, str], list[tuple[float, str]]] = {}
     for point in points:
         name, slowdown = point_words(point.summary.point), point.summary.slowdown
@@ -134,16 +110,16 @@ def point_remarks(points: Iterable[ScalingPoint], of: Collection[Verdict] = tupl
         if slowdown and is_slower(slowdown) and Verdict.OK in of:
             remark = slowdown.p90, f"{name}: {slowdown_words(slowdown)}"
             by_rule.setdefault((1, "host"), []).append(remark)
-    return [_worst_remark(by_rule[key]) for key in sorted(by_rule, key=lambda key: key[0])]
-
-
-def _worst_remark(remarks: Sequence[tuple[float, str]]) -> str:
-    _, worst = max(remarks, key=lambda remark: remark[0])
-    return worst + (f"; likewise {count(len(remarks) - 1, 'other point')}" if len(remarks) > 1 else "")
+    groups = [by_rule[key] for key in sorted(by_rule, key=lambda key: key[0])]
+    return [
+        max(remarks, key=lambda remark: remark[0])[1]
+        + (f"; likewise {count(len(remarks) - 1, 'other point')}" if len(remarks) > 1 else "")
+        for remarks in groups
+    ]
 
 
 def evaluation_notes(evaluation: Evaluation) -> list[str]:
-    """What is odd about the rows of an evaluation, what its fits leave out, and why."""
+    """Notes on the rows of an evaluation, and on the points that its fits leave out."""
     left_out = filter(None, [left_out_sentence(evaluation.selection)])
     limited = filter(None, [quota_sentence(point.summary.point for point in evaluation.points)])
     folder = evaluation.folder
@@ -152,63 +128,55 @@ def evaluation_notes(evaluation: Evaluation) -> list[str]:
 
 
 def census_notes(census: RowCensus) -> list[str]:
-    """Rows that are there twice, and machines that are not alike."""
+    """Notes on repeated rows and on rows of different machines."""
     notes = []
     if census.repeated:
-        notes.append(f"{count(census.repeated, 'row')} repeated (the same run and start), each counted once")
+        notes.append(f"{count(census.repeated, 'row')} repeated (same run and start), each counted once")
     if len({machine.fingerprint for machine in census.machines}) > 1:
         named = [
             f"{count(runs, 'run')} on {machine.host} ({machine.cpu_model or machine.arch})"
             for machine, runs in census.machines.most_common(MOST_MACHINES)
         ]
         notes.append(
-            f"rows of machines that are not alike are in one folder: {', '.join(named)}; give each machine a folder of "
-            "its own"
+            f"the folder has rows of machines that are not alike: {', '.join(named)}; give each machine its own folder"
         )
     return notes
 
 
 def left_out_sentence(chosen: PointSelection) -> str | None:
-    """Which points fits leave out, and why; None where they take all."""
+    """The points that fits leave out, and why; None if they use all."""
     taken, left_out = len(chosen.taken), len(chosen.left_out)
     names = Counter(doubt.rule.name for summary in chosen.left_out for doubt in summary.doubts if doubt.rule.spoils)
     verdicts = verdict_counts(summary.verdict for summary in chosen.left_out)
     why = "; ".join(filter(None, [verdicts, ", ".join(name for name, _ in names.most_common(3))]))
     if not left_out:
-        return None if taken else "no launch went well yet; run the sweep that writes there"
+        return None if taken else "no launch succeeded yet; run the sweep that writes to this folder"
     if not taken:
-        return (
-            f"none of the {count(left_out, 'point')} can be used ({why}); measure more launches, or when it is quieter"
-        )
-    return f"{left_out} of {count(taken + left_out, 'point')} left out ({why})"
+        return f"no usable point among {count(left_out, 'point')} ({why}); make more launches on a quieter host"
+    return f"fits leave out {left_out} of {count(taken + left_out, 'point')} ({why})"
 
 
 def difference_reasons(difference: Difference) -> list[str]:
-    """What speaks against either side of a comparison."""
+    """The doubts about either side of a comparison."""
     return [f"{one.side}: {doubt_words(one.doubt)}" for one in difference.doubts]
 
 
 def too_few_sentence(comparison: Comparison) -> str | None:
-    """How many launches could show a difference, where there are points with fewer."""
+    """The number of launches that could show a difference; None if every point has enough."""
     few = [difference for difference in comparison.differences if difference.launches_needed is not None]
     if not few:
         return None
     needed = max(difference.launches_needed or 0 for difference in few)
     made = "in turns with each other" if few[0].pairs is not None else "per side"
     return (
-        f"too few launches to tell in {count(len(few), 'point')}: chance alone orders so few of them in any way too "
-        f"often; at least {needed} launches {made} are needed"
+        f"{count(len(few), 'point')} with too few launches to rule out chance; make at least {needed} launches {made}"
     )
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Every shared point: both step times, their ratio with its interval, and the verdict."""
-    unusual = unusual_settings([difference.point for difference in comparison.differences])
-    rows = [
-        (*setting_cells(difference.point, unusual), *_difference(difference)) for difference in comparison.differences
-    ]
-    figures = (">cores", ">first", ">second", ">second/first", "95 %", ">p, adjusted", ">launches", "verdict")
-    return Table(("workload", *unusual, *figures), rows)
+    """Both step times of every shared point, their ratio and the verdict."""
+    figures = (">first", ">second", ">second/first", "95 %", ">p, adjusted", ">launches", "verdict")
+    return table_by_point(((one.point, _difference(one)) for one in comparison.differences), figures)
 
 
 def comparison_answer(comparison: Comparison) -> str:
@@ -216,9 +184,9 @@ def comparison_answer(comparison: Comparison) -> str:
     compared = [difference for difference in comparison.differences if difference.comparable]
     left = len(comparison.differences) - len(compared)
     if not compared:
-        return f"none of {count(left, 'point')} can be compared: each is disturbed, adjusted or not valid on a side"
+        return f"none of {count(left, 'point')} can be compared: each is disturbed, adjusted or not valid on one side"
     return _shown_words(compared) + (
-        f"; {left} not comparable: disturbed, adjusted or not valid on a side" if left else ""
+        f"; {left} not comparable: disturbed, adjusted or not valid on one side" if left else ""
     )
 
 
@@ -226,21 +194,18 @@ def _shown_words(compared: Sequence[Difference]) -> str:
     differing, total = [one for one in compared if one.differs], count(len(compared), "point")
     if not differing:
         few = all(difference.verdict is Change.TOO_FEW for difference in compared)
-        return f"too few launches to tell in {total}" if few else f"no difference shown in {total}"
+        return f"too few launches to show a difference in {total}" if few else f"no difference shown in {total}"
     largest = max(differing, key=lambda difference: abs(difference.ratio.value - 1))
     change = f"{abs(largest.ratio.value - 1):.1%} {CHANGE_WORDS[largest.verdict]}"
-    return f"{len(differing)} of {total} differ; the most: {point_words(largest.point)}, {change}{_host_words(largest)}"
-
-
-def _host_words(difference: Difference) -> str:
-    """That the host may be what differs between results that were not made in turns with each other."""
-    if difference.pairs is not None or not all(launch.witnessed for launch in difference.first.used):
-        return ""
-    return "; the host may be what differs between the two times, which measuring both with `--between` rules out"
+    in_turns = largest.pairs is not None or not all(launch.witnessed for launch in largest.first.used)
+    host = (
+        "" if in_turns else "; the host may differ between the two times: measure both with `--between` to rule it out"
+    )
+    return f"{len(differing)} of {total} differ; the most: {point_words(largest.point)}, {change}{host}"
 
 
 def gate_sentence(comparison: Comparison) -> str | None:
-    """Whether the second is slower by more than the margin of a gate, and by how much it could be; None without one."""
+    """The outcome of the gate, and by how much the second could be slower; None without a gate."""
     if comparison.gate is None:
         return None
     margin, beyond = f"more than {100 * (comparison.margin or 0.0):g} %", comparison.beyond_margin
@@ -252,11 +217,11 @@ def gate_sentence(comparison: Comparison) -> str | None:
         points = count(len(beyond), "point")
         return f"gate: failed: slower by {margin} in {points}; the most: {point_words(worst.point)}, {slower}"
     reach = max((one.ratio.high or one.ratio.value) - 1 for one in comparison.differences if one.tested)
-    return f"gate: passed: no point is shown to be slower by {margin}; intervals reach to {100 * reach:+.1f} %"
+    return f"gate: passed: no point is shown to be slower by {margin}; intervals reach up to {100 * reach:+.1f} %"
 
 
 def unusual_settings(points: Sequence[Point]) -> list[str]:
-    """The settings that earn a column in a table of these points."""
+    """The settings that need a column in a table of these points."""
     return [
         name
         for name, setting in SETTINGS.items()
@@ -265,7 +230,7 @@ def unusual_settings(points: Sequence[Point]) -> list[str]:
 
 
 def setting_cells(point: Point, unusual: Sequence[str]) -> tuple[str, ...]:
-    """The cells that name a point: its workload, what is unusual about it, and its cores."""
+    """The cells that name a point: its workload, its unusual settings, and its cores."""
     values = (getattr(point, name) for name in unusual)
     return (point.workload, *("-" if value is None else str(value) for value in values), str(point.cores))
 
@@ -277,20 +242,16 @@ def _difference(difference: Difference) -> list[str]:
         "-" if ratio is None else f"{ratio.value:.4f}",
         between(ratio, "{:.3f}"),
         "-" if difference.adjusted is None else f"{difference.adjusted:.2g}",
-        _launch_counts(difference),
+        f"{len(difference.first.used)}/{len(difference.second.used)}"
+        if difference.pairs is None
+        else count(difference.pairs, "pair"),
         CHANGE_WORDS[difference.verdict],
     ]
 
 
 def _ratio(difference: Difference) -> Estimate | None:
-    """The ratio of a difference; None where the times of a side are no more than bounds."""
+    """The ratio of a difference; None if the times of a side are bounds only."""
     return difference.ratio if difference.comparable else None
-
-
-def _launch_counts(difference: Difference) -> str:
-    if difference.pairs is not None:
-        return count(difference.pairs, "pair")
-    return f"{len(difference.first.used)}/{len(difference.second.used)}"
 
 
 def point_facts(point: ScalingPoint) -> dict[str, object]:
@@ -302,7 +263,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
 
 
 def comparison_facts(comparison: Comparison) -> dict[str, object]:
-    """Two results held against each other."""
+    """A comparison for JSON, unrounded."""
     return {
         "differs": any(difference.differs for difference in comparison.differences),
         "answer": comparison_answer(comparison),
@@ -339,21 +300,21 @@ def _difference_facts(difference: Difference) -> dict[str, object]:
 
 
 def point_settings(point: Point) -> dict[str, object]:
-    """The settings of a point for JSON: null where another tool's file does not say."""
+    """The settings of a point for JSON; null for settings that another tool's file lacks."""
     values = ((name, getattr(point, name)) for name in point.__dataclass_fields__)
     return {name: None if value == "" else value for name, value in values}
 
 
 BARS = "▁▂▃▄▅▆▇█"
-# Where a point was not measured, or may not be relied on.
+# A point that was not measured, and one that is disturbed or not valid.
 MISSING, DOUBTFUL = " ", "·"
 
 
 def sparklines_table(points: Sequence[ScalingPoint]) -> Table:
-    """A bar a core count for every series of two or more counts; a full bar is an efficiency of 100 % or more."""
+    """A bar per core count for every series of two or more counts; a full bar is an efficiency of 100 % or more."""
     rows = []
     named = varied_backend(points)
-    for series, members in groupby(points, key=lambda point: _series(point.summary.point)):
+    for series, members in groupby(points, key=lambda point: replace(point.summary.point, cores=1)):
         counted = list(members)
         if len(counted) < 2:
             continue
@@ -363,19 +324,14 @@ def sparklines_table(points: Sequence[ScalingPoint]) -> Table:
     return Table(("", "efficiency", "", ""), rows)
 
 
-def _series(point: Point) -> Point:
-    return replace(point, cores=1)
-
-
 def varied_backend(points: Sequence[ScalingPoint]) -> frozenset[str]:
-    """Which of framework and device differ among points, so that the usual one is to be named too."""
+    """Framework and device if they differ among points, so that their default is named too."""
     values = {name: {getattr(point.summary.point, name) for point in points} for name in BACKEND}
     return frozenset(name for name, of_points in values.items() if len(of_points) > 1)
 
 
 def series_words(point: Point, named: Collection[str] = ()) -> str:
-    """A series in words; the usual placement is left out where nothing follows it, and the usual framework and device
-    unless they are to be named."""
+    """A series in words, without the usual placement if it is last, and without the usual backend unless `named`."""
     backend = [value for name in BACKEND if (value := getattr(point, name)) != SETTINGS[name].usual or name in named]
     others = [name for name in SETTINGS if name not in ("mode", "placement", *BACKEND)]
     settings = settings_words(point, others)
@@ -384,7 +340,7 @@ def series_words(point: Point, named: Collection[str] = ()) -> str:
 
 
 def names_among(settings: Collection[Point]) -> dict[Point, str]:
-    """The settings of series in words: what is measured, and whatever tells them from each other."""
+    """The settings of series in words: the workload, and the settings in which the series differ."""
     values = {name: {getattr(one, name) for one in settings} for name in SETTINGS if name != "mode"}
     varied = [name for name, different in values.items() if len(different) > 1]
     return {
@@ -402,7 +358,6 @@ def _bar(point: ScalingPoint) -> str:
 
 
 def _last(point: ScalingPoint) -> str:
-    """The efficiency on the most cores."""
     if point.efficiency is None:
         return "not measured"
     return share(point.efficiency.value) + ("" if point.valid else f", {VERDICT_WORDS[point.verdict]}")

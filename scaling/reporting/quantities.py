@@ -1,11 +1,12 @@
-"""What is known of a point, declared once: its key and type in JSON, its value, and its columns in a table.
+"""Quantities of a point, declared once: JSON key and type, value, and columns.
 
-Tables, JSON, its schema and data frames are made from this list. A new quantity is one entry.
+Tables, JSON, its schema and data frames follow from this list. A new quantity is one entry.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from scaling.analysis.decomposition import Decomposition
@@ -19,32 +20,29 @@ from scaling.reporting.json_types import ESTIMATE, NUMBER, TEXTS, Fields, estima
 from scaling.reporting.verdicts import VERDICT_WORDS, doubt_words, verdict_words
 from scaling.reporting.words import duration, estimate_facts, interval_alone, share
 
-# The figures of a decomposition by their names, and the factors of its computation scaling.
+# The estimates of a decomposition, and the factors of its computation scaling.
 DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
 COUNTERS = ("instructions", "ipc", "clock")
-REPORTS_TIME = "the program reports its time itself, and its CPU time is that of the whole process"
-# The figures of all steps by the keys they have in JSON.
+REPORTS_TIME = "the program reports its own time, and its CPU time covers the whole process"
+# The JSON keys of the figures of all steps.
 STEP_KEYS = {name: "step_cv" if name == "cv" else f"step_seconds_{name}" for name in STEP_FIGURES}
 
 Points = Sequence[ScalingPoint]
+Headers = Callable[[Points], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity of a point: `facts` are its keys in JSON with their values, `types` the same with their types.
-
-    `headers` are its columns in a table of these points, none where they have nothing to say; `cells` what stands
-    there.
-    """
+    """A quantity of a point: `types` and `facts` by JSON key, and the `headers` and `cells` of its columns, if any."""
 
     types: Fields
     facts: Callable[[ScalingPoint], dict[str, object]]
-    headers: Callable[[Points], Sequence[str]] = lambda points: ()
+    headers: Headers = lambda points: ()
     cells: Callable[[ScalingPoint], Sequence[str]] = lambda point: ()
 
 
 def plain(key: str, kind: Any, value: Callable[[ScalingPoint], object], **columns: Any) -> Quantity:
-    """A quantity that is one key."""
+    """A quantity with one key."""
     return Quantity({key: kind}, lambda point: {key: value(point)}, **columns)
 
 
@@ -61,38 +59,39 @@ def ends(key: str, value: Estimate | None) -> dict[str, object]:
 
 @cache
 def quantities() -> tuple[Quantity, ...]:
-    """Every quantity: those of a step, then those of features, then how many launches there are and the verdict."""
+    """The quantities of steps, of features, and of launches, in this order."""
     added = (one for feature in features() for function in feature.quantities for one in resolve(function)())
     return (*_OF_STEPS, *added, *_OF_LAUNCHES)
 
 
-def _columns(*headers: str) -> Callable[[Points], Sequence[str]]:
+def _columns(*headers: str) -> Headers:
     return lambda points: headers
 
 
-def _share_column(
-    header: str, value: Callable[[Summary], float | None], shown: Callable[[Summary], bool]
-) -> dict[str, Any]:
-    """A column with a share, where it is to be shown of any point."""
+def _share_column(key: str, header: str, is_shown: Callable[[Summary], bool]) -> Quantity:
+    """A share, with a column if any point is to show it."""
 
     def cells(point: ScalingPoint) -> list[str]:
-        known = value(point.summary)
-        return ["-" if known is None else share(known)]
+        value = getattr(point.summary, key)
+        return ["-" if value is None else share(value)]
 
-    return {
-        "headers": lambda points: [header] if any(shown(point.summary) for point in points) else [],
-        "cells": cells,
-    }
+    return plain(
+        key,
+        NUMBER,
+        lambda point: getattr(point.summary, key),
+        headers=lambda points: [header] if any(is_shown(point.summary) for point in points) else [],
+        cells=cells,
+    )
 
 
 def step_cell(summary: Summary) -> str:
-    """A step time; of a disturbed point an upper bound."""
+    """A step time; an upper bound for a disturbed point."""
     most = "≤ " if summary.verdict is Verdict.DISTURBED else ""
     return "-" if summary.step is None else most + duration(summary.step.value)
 
 
 def between(figure: Estimate | None, form: str) -> str:
-    """The bounds of a figure; nothing where it has none, or where it is one by definition."""
+    """The interval of a figure; empty if it is unknown, or exact by definition."""
     is_exact = figure is not None and figure.low == figure.high
     return "" if is_exact else interval_alone(figure, form.format)
 
@@ -108,14 +107,19 @@ def _rate_cells(point: ScalingPoint) -> list[str]:
     return ["-" if rate is None else f"{rate.value:.4g}"]
 
 
-def _ratio_cells(point: ScalingPoint, ratio: Estimate | None, words: Callable[[float], str], form: str) -> list[str]:
+def _ratio(key: str, headers: Headers, words: Callable[[float], str], form: str, *, columns: int = 2) -> Quantity:
     """A ratio that may be a bound, and its interval."""
-    if point.summary.step is None:
-        return ["-", "-"]
-    if ratio is None or point.unknown:
-        return ["-", ""]
-    limit = "≥ " if point.at_least else "≤ " if point.at_most else ""
-    return [limit + words(ratio.value), between(ratio, form)]
+
+    def cells(point: ScalingPoint) -> list[str]:
+        ratio: Estimate | None = getattr(point, key)
+        if point.summary.step is None:
+            return ["-", "-"][:columns]
+        if ratio is None or point.unknown:
+            return ["-", ""][:columns]
+        limit = "≥ " if point.at_least else "≤ " if point.at_most else ""
+        return [limit + words(ratio.value), between(ratio, form)][:columns]
+
+    return estimate(key, attrgetter(key), headers=headers, cells=cells)
 
 
 def _speedup_headers(points: Points) -> Sequence[str]:
@@ -123,8 +127,8 @@ def _speedup_headers(points: Points) -> Sequence[str]:
     return [">scaled speedup" if weak else ">speedup", "95 %"]
 
 
-def _with_smt(*headers: str) -> Callable[[Points], Sequence[str]]:
-    """Columns of points with several threads per core; all others are against one core with as many threads."""
+def _with_smt(*headers: str) -> Headers:
+    """Columns of tables with several threads per core."""
     return lambda points: headers if any(point.smt_yield for point in points) else ()
 
 
@@ -139,13 +143,12 @@ def _launches_cells(point: ScalingPoint) -> list[str]:
 
 
 def _verdict_cells(point: ScalingPoint) -> list[str]:
-    """What a point can be used for, and why launches failed."""
     failures = [f"failed: {'; '.join(point.summary.failures)}"] if point.summary.failures else []
     return ["; ".join([*([] if point.summary.step is None else [verdict_words(point)]), *failures])]
 
 
 def decomposition_facts(decomposition: Decomposition | None) -> dict[str, object] | None:
-    """What a point's efficiency was lost to, unrounded; `counters` is None where instructions were not counted."""
+    """The efficiency losses of a point, unrounded; `counters` is None without hardware counters."""
     if decomposition is None:
         return None
     counters = decomposition.counters
@@ -156,7 +159,6 @@ def decomposition_facts(decomposition: Decomposition | None) -> dict[str, object
 
 
 def _step_figure(name: str, key: str) -> Quantity:
-    """How all steps of a point are distributed."""
     return estimate(key, lambda point: point.summary.step_figures.get(name))
 
 
@@ -167,66 +169,28 @@ HOST = record("HostSlowdown", fields_of(HostSlowdown))
 _OF_STEPS = (
     estimate("step_seconds", lambda point: point.summary.step, headers=_columns(">step", ">±"), cells=_step_cells),
     estimate("items_per_second", lambda point: point.summary.rate, headers=_columns(">items/s"), cells=_rate_cells),
-    estimate(
-        "speedup",
-        lambda point: point.speedup,
-        headers=_speedup_headers,
-        cells=lambda point: _ratio_cells(point, point.speedup, "{:.3f}".format, "{:.2f}"),
-    ),
-    estimate(
-        "efficiency",
-        lambda point: point.efficiency,
-        headers=_columns(">efficiency", "95 %"),
-        cells=lambda point: _ratio_cells(point, point.efficiency, share, "{:.0%}"),
-    ),
+    _ratio("speedup", _speedup_headers, "{:.3f}".format, "{:.2f}"),
+    _ratio("efficiency", _columns(">efficiency", "95 %"), share, "{:.0%}"),
     estimate("smt_yield", lambda point: point.smt_yield, headers=_with_smt("SMT yield"), cells=_smt_yield_cells),
-    estimate(
-        "common_speedup",
-        lambda point: point.common_speedup,
-        headers=_with_smt(">speedup over 1 × 1", "95 %"),
-        cells=lambda point: _ratio_cells(point, point.common_speedup, "{:.3f}".format, "{:.2f}"),
-    ),
-    estimate(
-        "common_efficiency",
-        lambda point: point.common_efficiency,
-        headers=_with_smt(">efficiency over 1 × 1"),
-        cells=lambda point: _ratio_cells(point, point.common_efficiency, share, "{:.0%}")[:1],
-    ),
-    estimate("karp_flatt", lambda point: point.karp_flatt),
+    _ratio("common_speedup", _with_smt(">speedup over 1 × 1", "95 %"), "{:.3f}".format, "{:.2f}"),
+    _ratio("common_efficiency", _with_smt(">efficiency over 1 × 1"), share, "{:.0%}", columns=1),
+    estimate("karp_flatt", attrgetter("karp_flatt")),
     *(_step_figure(name, key) for name, key in STEP_KEYS.items()),
     plain("decomposition", _LOSSES | None, lambda point: decomposition_facts(point.decomposition)),
     plain("not_decomposed", str | None, lambda point: REPORTS_TIME if point.reports_time else None),
     plain("peak_memory_bytes", NUMBER, lambda point: point.summary.peak_memory_bytes),
-    plain(
-        "throttled_share",
-        NUMBER,
-        lambda point: point.summary.throttled_share,
-        **_share_column(">throttled", lambda one: one.throttled_share, lambda one: one.point.quota is not None),
-    ),
-    plain(
-        "pipeline_share",
-        NUMBER,
-        lambda point: point.summary.pipeline_share,
-        **_share_column(">pipeline CPU", lambda one: one.pipeline_share, lambda one: one.pipeline_share is not None),
-    ),
+    _share_column("throttled_share", ">throttled", lambda summary: summary.point.quota is not None),
+    _share_column("pipeline_share", ">pipeline CPU", lambda summary: summary.pipeline_share is not None),
 )
 _OF_LAUNCHES = (
     plain(
-        "launches",
-        int,
-        lambda point: point.summary.launch_count,
-        headers=_columns(">launches"),
-        cells=_launches_cells,
+        "launches", int, lambda point: point.summary.launch_count, headers=_columns(">launches"), cells=_launches_cells
     ),
     plain("left_out", int, lambda point: point.summary.left_out),
     plain("failures", TEXTS, lambda point: point.summary.failures),
     plain("items_per_step", int | None, lambda point: point.summary.items),
     plain(
-        "verdict",
-        str,
-        lambda point: VERDICT_WORDS[point.verdict],
-        headers=_columns("verdict"),
-        cells=_verdict_cells,
+        "verdict", str, lambda point: VERDICT_WORDS[point.verdict], headers=_columns("verdict"), cells=_verdict_cells
     ),
     plain("verdict_code", Verdict, lambda point: point.verdict.value),
     plain("speedup_at_least", NUMBER, lambda point: point.at_least),

@@ -1,7 +1,7 @@
 """The JSON of every command as types, from which its JSON Schema is generated.
 
-The number of the schema is at the top of every output. Within one number keys may be added; another number means that
-a key has gone or changed its meaning. A number that is unknown or without limit is null.
+Every output begins with the number of its schema. New keys keep the number; a key that goes or changes its meaning
+increases it. Numbers that are unknown or without limit are null.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _output(name: str, *parts: Fields, **more: Any) -> Any:
-    """What a command prints."""
     return record(name, {"schema": ONLY[SCHEMA]}, *parts, more)
 
 
@@ -100,7 +99,7 @@ ANSWER = record(
 ON_DEVICES = record(
     "OnDevices",
     {"name": str, "sentence": str},
-    ways=ARRAY[record("Way", device=str, framework=str, replicas=int, cores=int, threads=int, hourly_cost=float),],
+    ways=ARRAY[record("Way", device=str, framework=str, replicas=int, cores=int, threads=int, hourly_cost=float)],
 )
 ANSWERS: Fields = {"answers": ARRAY[ANSWER], "devices": OPTIONAL[ARRAY[ON_DEVICES]]}
 LIMITS = record(
@@ -130,7 +129,7 @@ NETWORK = record(
     {"share_of_peak": NUMBER, "flops_per_byte": float, "bound_by": str | None, "share_of_roof": NUMBER, "valid": bool},
 )
 
-# What each command prints with --json, and `export --format json` writes; several where it depends on the question.
+# The output of each command with --json and of `export --format json`; several types if it depends on the question.
 _CORE: Mapping[str, Any] = {
     "show": _output("Show", SHOWN) | _output("ShowSections", SECTIONS_OF_POINTS),
     "fit": _output("Fit", series=ARRAY[SERIES]),
@@ -138,13 +137,8 @@ _CORE: Mapping[str, Any] = {
     | _output("CapacityLimits", answers=ARRAY[STUDY_ANSWER], limits=ARRAY[LIMITS]),
     "compare": _output(
         "Compare",
-        differs=bool,
-        answer=str,
-        fail_above=NUMBER,
-        gate=Gate | None,
-        points=ARRAY[DIFFERENCE],
-        only_first=ARRAY[POINT],
-        only_second=ARRAY[POINT],
+        {"differs": bool, "answer": str, "fail_above": NUMBER, "gate": Gate | None, "points": ARRAY[DIFFERENCE]},
+        dict.fromkeys(("only_first", "only_second"), ARRAY[POINT]),
     ),
     "machine doctor": _output(
         "Doctor", verdict=State, findings=ARRAY[record("Finding", {"code": str}, fields_of(Finding))]
@@ -156,27 +150,11 @@ _CORE: Mapping[str, Any] = {
     ),
     "machine topology": _output(
         "Topology",
-        cpu_model=str | None,
-        online=str,
-        n_online=int,
-        present=str,
-        possible=str,
-        sockets=int,
-        cores=int,
-        cores_by_smt=dict[str, int],
-        numa_nodes=dict[str, str],
-        cpus_without_node=str,
-        l3_groups=int,
-        cluster_or_l2_groups=int,
-        core_kinds=int,
-        socket_cpus=TEXTS,
-        die_cpus=TEXTS,
-        l3_cpus=TEXTS,
-        core_cpus=TEXTS,
-        kinds=dict[str, str],
-        allowed=str,
-        isolated=str,
-        quota_cpus=NUMBER,
+        {"cpu_model": str | None, "online": str, "n_online": int, "present": str, "possible": str},
+        {"sockets": int, "cores": int, "cores_by_smt": dict[str, int], "numa_nodes": dict[str, str]},
+        {"cpus_without_node": str, "l3_groups": int, "cluster_or_l2_groups": int, "core_kinds": int},
+        dict.fromkeys(("socket_cpus", "die_cpus", "l3_cpus", "core_cpus"), TEXTS),
+        {"kinds": dict[str, str], "allowed": str, "isolated": str, "quota_cpus": NUMBER},
     ),
     "machine place": _output("Place", cpus=ARRAY[ARRAY[int]], list=str, short=str, cautions=TEXTS),
     "workloads": _output(
@@ -192,7 +170,7 @@ _CORE: Mapping[str, Any] = {
 
 @cache
 def outputs() -> Mapping[str, Any]:
-    """What every command prints with --json; what features print is last."""
+    """The JSON output of every command, of the core and then of features."""
     printed = dict(_CORE)
     for feature in features():
         for title, function in feature.schemas.items():
@@ -204,7 +182,7 @@ def outputs() -> Mapping[str, Any]:
 
 
 def json_schema(command: str) -> dict[str, Any]:
-    """The JSON Schema of what a command prints."""
+    """The JSON Schema of a command's output."""
     schemas, definitions = msgspec.json.schema_components(get_args(outputs()[command]) or (outputs()[command],))
     body = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
     schema = {"$schema": DIALECT, "title": f"scaling {command}, schema {SCHEMA}", **body, "$defs": definitions}

@@ -3,33 +3,28 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from scaling.reporting.points import point_settings, setting_cells, unusual_settings
+from scaling.reporting.points import point_settings, table_by_point
 from scaling.reporting.words import Table, count, duration
 from scaling.results.sections import PointSections, SectionsOfRuns, Spread
 
 NORMALISED = ("init", "setup", "run", "main", "wall")
 NONE_WHOLE = (
-    "none of its runs was a process by itself from start to end, so INIT and WALL are not known; measure with "
+    "INIT and WALL are not known, since no run was a process of its own from start to end; measure with "
     'start = "spawn" and design = "apart"'
 )
 
 
 def sections_table(sections: SectionsOfRuns) -> Table:
-    """Every point: its sections over the wall time on the most cores, medians with the least and the most."""
-    unusual = unusual_settings([one.point for one in sections.points])
-    rows = [
-        (
-            *setting_cells(one.point, unusual),
-            *(_relative(one.normalised[name]) for name in NORMALISED),
-            duration(one.seconds["wall"].median),
-            duration(one.seconds["start"].median),
-            str(one.steps),
-            str(one.launches),
-        )
-        for one in sections.points
-    ]
+    """The sections of every point over the wall time on the most cores, as medians with their range."""
     named = (f">{name.upper()}" for name in NORMALISED)
-    return Table(("workload", *unusual, ">cores", *named, ">wall", ">start and imports", ">steps", ">launches"), rows)
+    rows = ((one.point, _cells(one)) for one in sections.points)
+    return table_by_point(rows, (*named, ">wall", ">start and imports", ">steps", ">launches"))
+
+
+def _cells(one: PointSections) -> list[str]:
+    shares = [_relative(one.normalised[name]) for name in NORMALISED]
+    seconds = [duration(one.seconds[name].median) for name in ("wall", "start")]
+    return [*shares, *seconds, str(one.steps), str(one.launches)]
 
 
 def _relative(spread: Spread) -> str:
@@ -39,19 +34,21 @@ def _relative(spread: Spread) -> str:
 
 
 def sections_notes(sections: SectionsOfRuns) -> list[str]:
-    """What the sections are over, and which runs have none."""
-    forked = f"{count(sections.forked, 'forked run')} left out: a server had made the imports, which are in no section"
-    turns = f"{count(sections.in_turns, 'run')} in turns left out: the wall time of each is that of the others too"
+    """The unit of the sections, and the runs without sections."""
+    forked = f"{count(sections.forked, 'forked run')} left out: a server made the imports, which are in no section"
+    turns = (
+        f"{count(sections.in_turns, 'run')} in turns left out: the wall time of a run includes the turns of the others"
+    )
     return [
-        "INIT, SETUP, RUN, MAIN and WALL are over the wall time of the same workload on the most cores, without the "
-        "GPU where it was measured so; medians over launches, with the least and the most",
+        "INIT, SETUP, RUN, MAIN and WALL are relative to the wall time of the same workload on the most cores, without "
+        "the GPU if that was measured; medians over launches, with their range",
         *([forked] if sections.forked else []),
         *([turns] if sections.in_turns else []),
     ]
 
 
 def sections_facts(sections: SectionsOfRuns) -> dict[str, object]:
-    """The sections of every point, unrounded, and how many runs have none."""
+    """The sections of every point, unrounded, and the number of runs without sections."""
     points = [
         {**_which(one), "seconds": _facts(one.seconds), "normalised": _facts(one.normalised)} for one in sections.points
     ]

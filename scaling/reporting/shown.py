@@ -1,6 +1,6 @@
-"""Values of the library as a terminal and a notebook show them: sentences, a table and, in a notebook, a small figure.
+"""Values of the library in a terminal and a notebook: sentences, a table and, in a notebook, a small figure.
 
-Whatever comes from rows is escaped: a workload may be called anything.
+Texts from rows are escaped: a workload may have any name.
 """
 
 from html import escape
@@ -13,13 +13,13 @@ from scaling.reporting.words import Block, Table, text_lines
 if TYPE_CHECKING:
     from scaling.reporting.plots.figure import Figure
 
-# More rows than these are counted, and not shown.
+# Further rows and sentences are counted only.
 MOST_ROWS = 30
 MOST_SENTENCES = 10
 
 
 class Shown:
-    """A value that shows what its `_block` has, in a notebook with the figure that `_figure` draws, if any."""
+    """A value that shows its `_block`, in a notebook with its `_figure`, if any."""
 
     __slots__ = ()
 
@@ -38,19 +38,19 @@ class Shown:
     def _repr_html_(self) -> str:
         try:
             figure = self._figure()
-        except MissingExtraError:  # the table says it too
+        except MissingExtraError:  # the table has the same numbers
             figure = None
         return block_html(self._block()) + ("" if figure is None else _image(figure))
 
 
 def block_text(block: Block) -> str:
-    """Sentences, and below them the table."""
+    """The sentences and the table of a block as text."""
     table = [] if block.table is None or not block.table.rows else text_lines(_first_rows(block.table))
     return "\n".join(visible(line) for line in (*_few_sentences(block), *table, *_more(block.table)))
 
 
 def block_html(block: Block) -> str:
-    """The same for a notebook, which has a look for tables of its own."""
+    """The sentences and the table of a block as HTML for a notebook, which styles tables itself."""
     sentences = "".join(f"<div>{_text(sentence)}</div>" for sentence in _few_sentences(block))
     table = "" if block.table is None or not block.table.rows else _table(_first_rows(block.table))
     return sentences + table + "".join(f"<div>{_text(line)}</div>" for line in _more(block.table))
@@ -67,7 +67,7 @@ def _first_rows(table: Table) -> Table:
 
 def _more(table: Table | None) -> list[str]:
     more = 0 if table is None else len(table.rows) - MOST_ROWS
-    return [f"and {more} more rows, which its data frame has"] if more > 0 else []
+    return [f"and {more} more rows in the data frame"] if more > 0 else []
 
 
 def _table(table: Table) -> str:
@@ -79,7 +79,6 @@ def _table(table: Table) -> str:
 
 
 def _cells(tag: str, cells: "list[str] | tuple[str, ...]", right: list[bool]) -> str:
-    """Cells of a row, which do not wrap."""
     aligned = (f' style="text-align:{"right" if one else "left"}"' for one in right)
     words = (_text(cell).replace(" ", "\N{NO-BREAK SPACE}") for cell in cells)
     return "".join(f"<{tag}{style}>{cell}</{tag}>" for cell, style in zip(words, aligned, strict=True))
@@ -90,6 +89,6 @@ def _text(text: str) -> str:
 
 
 def _image(figure: "Figure") -> str:
-    # Little but quotes and brackets has to be escaped, which takes less room than base64.
+    # Only quotes and brackets need escaping, which takes less room than base64.
     svg = quote(" ".join(figure.to_svg().decode().split()), safe=" =:/;,.()!?*+-_|{}[]@$^~")
     return f'<img alt="the same as a figure" src="data:image/svg+xml,{svg}">'

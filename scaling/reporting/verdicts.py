@@ -1,4 +1,4 @@
-"""Verdicts and doubts in words: what speaks against a point, and what it can be used for."""
+"""Verdicts and doubts in words."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from scaling.reporting.words import count, share
 
 VERDICT_WORDS = {verdict: verdict.value.replace("-", " ") for verdict in Verdict}
 
-# How many times the step time the slowest tenth of turns took where that is worth a sentence.
+# Slowest tenth of turns over the step time, from which on a sentence reports it.
 SLOWER = 1.1
 
 
@@ -21,7 +21,7 @@ def doubt_words(doubt: Doubt) -> str:
 
 
 def verdict_words(scaled: ScalingPoint) -> str:
-    """The verdict of a point with what goes with it: a width, a bound, or what speaks against it."""
+    """The verdict of a point with its interval, its bound or its doubts."""
     verdict = scaled.verdict
     against = [doubt.rule for doubt in scaled.all_doubts if verdict is Verdict.OK or doubt.rule.spoils]
     names = ", ".join(dict.fromkeys(rule.name for rule in against))
@@ -35,7 +35,7 @@ def verdict_words(scaled: ScalingPoint) -> str:
 
 
 def _width(scaled: ScalingPoint) -> str:
-    """Half the interval of the speedup or of the step time, the wider of the two."""
+    """The wider half interval, of the speedup or the step time."""
     known = [figure.half_width for figure in (scaled.speedup, scaled.summary.step) if figure]
     half_width = max(filter(None, known), default=None)
     launches = scaled.summary.launch_count
@@ -43,26 +43,26 @@ def _width(scaled: ScalingPoint) -> str:
 
 
 def verdict_counts(verdicts: Iterable[Verdict]) -> str:
-    """How many points have which verdict: '36 ok, 3 imprecise, 1 disturbed'."""
+    """The number of points by verdict: '36 ok, 3 imprecise, 1 disturbed'."""
     counts = Counter(verdicts)
     return ", ".join(f"{counts[verdict]} {words}" for verdict, words in VERDICT_WORDS.items() if counts[verdict])
 
 
 def slowdown_words(slowdown: HostSlowdown) -> str:
-    """How many turns were quiet, and how long they took over the step time."""
-    return f"{quiet_words(slowdown)}; a turn took {slower_words(slowdown)}"
+    """The share of quiet turns, and turns over the step time."""
+    return f"{quiet_words(slowdown)}; turns took {slower_words(slowdown)}"
 
 
 def quiet_words(slowdown: HostSlowdown) -> str:
-    """How many turns were quiet."""
-    return f"{round(slowdown.quiet_share * slowdown.turns)} quiet of {count(slowdown.turns, 'turn')}"
+    """'5 of 14 turns quiet'."""
+    return f"{round(slowdown.quiet_share * slowdown.turns)} of {count(slowdown.turns, 'turn')} quiet"
 
 
 def slower_words(slowdown: HostSlowdown) -> str:
-    """How long turns took over the step time, from the fastest tenth to the slowest."""
+    """Turns over the step time, from the fastest tenth to the slowest."""
     return f"{slowdown.p10:.2f} to {slowdown.p90:.2f} times the step time (median {slowdown.p50:.2f})"
 
 
 def is_slower(slowdown: HostSlowdown | None) -> bool:
-    """Whether turns took so much longer than the step time that it is worth a sentence."""
+    """Whether turns took notably longer than the step time."""
     return slowdown is not None and slowdown.p90 > SLOWER

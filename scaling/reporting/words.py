@@ -1,4 +1,4 @@
-"""Points, times and ratios in words, and tables as plain lines, the same everywhere."""
+"""Points, times and ratios as words, and tables as plain text, the same everywhere."""
 
 import json
 from collections.abc import Callable, Sequence, Sized
@@ -12,12 +12,12 @@ from scaling.errors import count as count
 from scaling.study.planning import SETTINGS, Point, settings_words
 from scaling.study.spec import CAPS
 
-# The number that every JSON output has: another one where a key changes its meaning or goes.
+# The schema number of every JSON output. It changes when a key goes or changes its meaning.
 SCHEMA = 1
 
 
 def point_words(point: Point) -> str:
-    """A point in one line; settings nobody changed are left out."""
+    """A point in one line, without default settings."""
     replicas = f"{point.replicas} replicas of " if point.replicas > 1 else ""
     others = [name for name in SETTINGS if name not in ("mode", "placement", "replicas")]
     words = [point.subject, replicas + count(point.cores, "core"), point.placement, *settings_words(point, others)]
@@ -25,12 +25,12 @@ def point_words(point: Point) -> str:
 
 
 def caps_words(point: Point) -> list[str]:
-    """The caps that a point is measured under, each in words."""
+    """The caps of a point, each in words."""
     return settings_words(point, CAPS)
 
 
 def duration(seconds: float) -> str:
-    """A step time with the unit that fits it."""
+    """A step time in a fitting unit."""
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if seconds >= factor:
             return f"{seconds / factor:.4g} {unit}"
@@ -38,7 +38,7 @@ def duration(seconds: float) -> str:
 
 
 def long_duration(seconds: float) -> str:
-    """How long something will take, as a person says it."""
+    """A duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -52,22 +52,20 @@ def share(ratio: float) -> str:
 
 
 def span(values: Sequence[float], form: str) -> str:
-    """One figure, or the least and the largest of several."""
+    """The range of some values, or their common value."""
     return " to ".join(dict.fromkeys(format(end, form) for end in (min(values), max(values))))
 
 
 def some_of(some: Sized, launches: Sized) -> str:
-    """What a sentence about some launches goes on with, where there is more than one."""
+    """' in 2 of 5 launches'; empty for a single launch."""
     return f" in {len(some)} of {len(launches)} launches" if len(launches) > 1 else ""
 
 
 def with_interval(estimate: Estimate | None, words: Callable[[float], str], *, beyond: str | None = None) -> str:
-    """'2.9 % (2.1 % to 3.8 %)'; a bare value if its interval is unknown.
-
-    With `beyond`, these words stand for a value or an end that is unknown or without limit.
-    """
+    """'2.9 % (2.1 % to 3.8 %)'; `beyond` replaces a value or an end that is unknown or without limit."""
     if beyond is not None:
-        return _with_interval_or(beyond, estimate, words)
+        value, low, high = (beyond if end is None else words(end) for end in estimate_facts(estimate).values())
+        return value if value == low == high else f"{value} ({low} to {high})"
     if estimate is None:
         return "-"
     if isinf(estimate.value):
@@ -79,39 +77,33 @@ def with_interval(estimate: Estimate | None, words: Callable[[float], str], *, b
     return f"{words(estimate.value)} ({low} to {high})"
 
 
-def _with_interval_or(beyond: str, estimate: Estimate | None, words: Callable[[float], str]) -> str:
-    ends = (estimate.value, estimate.low, estimate.high) if estimate else (None, None, None)
-    value, low, high = (beyond if end is None else words(end) for end in map(finite, ends))
-    return value if value == low == high else f"{value} ({low} to {high})"
-
-
 def interval_alone(
     estimate: Estimate | None, words: Callable[[float], str], *, joint: str = "–", unknown: str = ""
 ) -> str:
-    """'2.1–3.8', the ends of an interval; `unknown` where there is none."""
+    """The ends of an interval, '2.1–3.8'; `unknown` without an interval."""
     if estimate is None or estimate.low is None or estimate.high is None:
         return unknown
     return f"{words(estimate.low)}{joint}{words(estimate.high)}"
 
 
 def estimate_facts(estimate: Estimate | None) -> dict[str, float | None]:
-    """An estimate for scripts, unrounded: None for what is unknown or without limit."""
+    """An estimate for scripts, unrounded; None means unknown or without limit."""
     ends = (estimate.value, estimate.low, estimate.high) if estimate else (None, None, None)
     return dict(zip(("value", "low", "high"), map(finite, ends), strict=True))
 
 
 def percent(ratio: float) -> str:
-    """A share with the digits a fit deserves."""
+    """A ratio as a percentage with three digits."""
     return f"{100 * ratio:.3g} %"
 
 
 def figure(number: float) -> str:
-    """A number to three digits, or to the last whole one, without an exponent where people would not write one."""
+    """A number with three digits; below a billion, large numbers are whole and without an exponent."""
     return f"{number:.0f}" if 1e3 <= number < 1e9 else f"{number:.3g}"
 
 
 def memory(size_bytes: float) -> str:
-    """A size in memory with the unit that fits it."""
+    """An amount of memory in MiB or GiB."""
     unit, name = (2**30, "GiB") if size_bytes >= 2**30 else (2**20, "MiB")
     return f"{figure(size_bytes / unit)} {name}"
 
@@ -123,7 +115,7 @@ def small(number: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells under headers; a column whose header begins with '>' is set to the right."""
+    """Cells under headers; a column whose header begins with '>' is right-aligned."""
 
     headers: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -131,7 +123,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A part of a section: a heading, sentences, a table with its caption, texts to paste, and a hint."""
+    """A part of a section."""
 
     heading: str = ""
     sentences: Sequence[str] = ()
@@ -143,7 +135,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a page, and the word that links to it."""
+    """A section of a page; `link` is its word in the navigation."""
 
     anchor: str
     link: str
@@ -152,7 +144,7 @@ class Section:
 
 
 def text_lines(table: Table) -> list[str]:
-    """A table as lines of text, the headers first where there are any."""
+    """A table as lines of text, headers first."""
     rows = [tuple(header.removeprefix(">") for header in table.headers), *table.rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     right = [header.startswith(">") for header in table.headers]
@@ -161,7 +153,7 @@ def text_lines(table: Table) -> list[str]:
 
 
 def markdown_lines(table: Table) -> list[str]:
-    """A table as GitHub and others render it; bars in cells are escaped."""
+    """A table in Markdown; bars in cells are escaped."""
     headers = [header.removeprefix(">") for header in table.headers]
     rules = ["---:" if header.startswith(">") else "---" for header in table.headers]
     cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (headers, *table.rows)]
@@ -175,7 +167,7 @@ def _pad(cell: str, width: int, right: bool) -> str:
 
 
 def json_text(facts: object, indent: int | None = None) -> str:
-    """Facts as JSON, with null for numbers that it cannot hold."""
+    """Facts as JSON, with null for numbers that are not finite."""
     separators = (",", ":") if indent is None else None
     try:
         return json.dumps(facts, allow_nan=False, indent=indent, separators=separators)
@@ -192,7 +184,7 @@ def _finite_facts(facts: object) -> object:
 
 
 def cores_words(cores: int, threads: int = 1) -> str:
-    """A size in words: its cores, and the threads that are used of each where that is more than one."""
+    """'4 cores', or '4 cores × 2 threads'."""
     return count(cores, "core") + (f" × {threads} threads" if threads > 1 else "")
 
 

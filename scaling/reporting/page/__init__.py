@@ -1,1 +1,1 @@
-"""One HTML page that answers: text and numbers from a result, and what a browser needs to ask it more."""
+"""The HTML page of a result, with a planner for further questions."""

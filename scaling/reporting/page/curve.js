@@ -1,4 +1,4 @@
-// A small figure of the planner: median and 95 % band over the available sizes, the target, and the size given.
+// A small figure in the planner: median and 95 % band over the available sizes, the target, and the given size.
 
 const HEIGHT = 230;
 const EDGE = { left: 58, right: 14, top: 26, bottom: 36 };
@@ -10,20 +10,20 @@ function svg(name, attributes, text = "") {
   return element;
 }
 
-// Round numbers that cover a range in about so many steps.
+// Round numbers that divide a range into about the wanted number of steps.
 function ticks(most, wanted) {
   const power = 10 ** Math.floor(Math.log10(most / wanted));
   const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= most / wanted);
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
-// What is drawn of a size for a question.
+// The estimate of a size that answers a question.
 function estimate(goal, work, { rate, efficiency }) {
   const seconds = () => ({ value: work / rate.value, low: work / rate.high, high: work / rate.low });
   return goal === "efficiency" ? efficiency : goal === "latency" ? seconds() : rate;
 }
 
-// Drawn for a width, so that its letters keep their size on a small screen.
+// Drawn for the width of its room, so that letters keep their size on a small screen.
 function curve(series, { goal, target }, allocation, room) {
   const width = Math.max(280, Math.min(640, room || 640));
   const [right, bottom] = [width - EDGE.right, HEIGHT - EDGE.bottom];
@@ -42,8 +42,8 @@ function curve(series, { goal, target }, allocation, room) {
   const line = (some, bound) => some.map((point) => `${x(point.cores).toFixed(1)},${y(point[bound]).toFixed(1)}`);
   const across = (value, className) => svg("line", { class: className, x1: EDGE.left, x2: right, y1: y(value), y2: y(value) });
 
-  const each = others.length ? `, ${shown} thread${shown > 1 ? "s" : ""} per core` : "";
-  const label = `${series.label}: ${name} over cores${each}, with its 95 % band`;
+  const level = others.length ? `, ${shown} thread${shown > 1 ? "s" : ""} per core` : "";
+  const label = `${series.label}: ${name} over cores${level}, with its 95 % band`;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label });
   for (const tick of ticks(top, 4)) {
     picture.append(across(tick, "axis"), svg("text", { x: EDGE.left - 8, y: y(tick) + 4, "text-anchor": "end" }, words(tick)));
@@ -59,7 +59,7 @@ function curve(series, { goal, target }, allocation, room) {
     picture.append(svg("polyline", { class: "middle other", points: line(own, "value").join(" ") }), svg("text", mark, `× ${other}`));
   }
   picture.append(
-    svg("text", { x: 4, y: 12 }, name + each),
+    svg("text", { x: 4, y: 12 }, name + level),
     svg("text", { x: right, y: HEIGHT - 3, "text-anchor": "end" }, "cores"),
     svg("polygon", { class: "band", points: [...line(points, "high"), ...line(points, "low").reverse()].join(" ") }),
     svg("polyline", { class: "middle", points: line(inside, "value").join(" ") }),

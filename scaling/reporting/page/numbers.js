@@ -24,7 +24,7 @@ function general(number, digits = 6) {
   return String(Number(Number(`${mantissa}e${power}`).toFixed(Math.max(0, digits - 1 - power))));
 }
 
-// Three digits, or all whole ones, without an exponent where people would not write one.
+// Three digits; below a billion, large numbers are whole and without an exponent.
 function figure(number) {
   return number >= 1e3 && number < 1e9 ? fixed(number, 0) : general(number, 3);
 }
@@ -37,7 +37,7 @@ function count(number, noun) {
   return number === 1 ? `${number} ${noun}` : `${number} ${noun}s`;
 }
 
-// A step time with the unit that fits it.
+// A step time in a fitting unit.
 function duration(seconds) {
   for (const [factor, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]) {
     if (seconds >= factor) return `${general(seconds / factor, 4)} ${unit}`;

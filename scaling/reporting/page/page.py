@@ -1,9 +1,8 @@
-"""The page of one results folder: answers, a planner, figures, every point, the machine, and where it comes from.
+"""The page of one results folder: answers, a planner, figures, points, the machine and the origin of the results.
 
-It is one HTML file that opens offline and runs no script but its own. Whatever is given to a template is text to it and
-escaped; the only markup let through is our own files and the figures, which have escaped theirs. A content security
-policy names script and style by digest and forbids all else, inline styles included, so that the looks of an SVG are
-attributes.
+The page is one HTML file that works offline. Templates escape every text; only our own files and the figures, which
+are escaped already, are markup. A content security policy names script and style by digest and forbids everything else,
+even inline styles, so that an SVG is styled by attributes.
 """
 
 import base64
@@ -34,12 +33,7 @@ from scaling.reporting.page.tables import answer_lines, point_columns, point_row
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
 from scaling.reporting.plots.registry import CORE, names
 from scaling.reporting.plots.save import page_svg
-from scaling.reporting.points import (
-    backends_table,
-    evaluation_notes,
-    point_facts,
-    points_table,
-)
+from scaling.reporting.points import backends_table, evaluation_notes, point_facts, points_table
 from scaling.reporting.quantities import STEP_KEYS
 from scaling.reporting.quietness import quietness_sentence, quietness_table
 from scaling.reporting.verdicts import verdict_counts
@@ -48,38 +42,29 @@ from scaling.results.evaluation import Evaluation
 from scaling.results.processes import map_by_processes
 from scaling.results.store import period
 
-SCRIPTS = (
-    *("numbers.js", "sizing.js", "curve.js"),
-    *("planner.js", "table.js", "theme.js"),
-)
-
-# A machine of more cores has the width of the page to itself.
-LARGE = 32
+SCRIPTS = ("numbers.js", "sizing.js", "curve.js", "planner.js", "table.js", "theme.js")
 STYLES = ("page.css", "print.css")
-
-# So many points take longer to draw than it takes to start processes.
+# Machines with more cores take the full width of the page.
+LARGE = 32
+# From this number of points on, several processes draw the figures.
 MANY_POINTS = 30
-
-# So many parts of a page are put together at a time; very many points are millions of them.
+# Template parts that are joined at a time; a page of many points has millions.
 PARTS_AT_ONCE = 2**14
-
-# Figures over cores come last where the study asks something else.
+# Figures over cores come last if the study asks another question.
 CORE_KINDS = tuple(kind.name for kind in CORE)
-
-# What the sentences of commands have between backticks.
+# Code in sentences, between backticks.
 CODE = re.compile("`([^`]+)`")
-
-# What could end a script element or begin another, and line ends that only JavaScript knows.
+# Letters that could end a script element or begin another, and line ends of JavaScript only.
 ESCAPED = "<>&\u2028\u2029"
 
 
 def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None) -> str:
-    """The whole page, with these figures of the result, or else with every kind there is."""
+    """The page, with these figures or with every kind of figure."""
     return "".join(page_parts(result, drawings))
 
 
 def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None) -> Iterator[str]:
-    """The same part by part: that of very many points takes more memory than the points."""
+    """The page in parts, since a page of many points takes more memory than the points."""
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
     failed = provenance.failures(folder.rows)
@@ -101,7 +86,7 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         sizes=answer_lines(cores_answers(result.points, result.limits), result.limits),
         planner=bool(result.limits),
         answers=[one.sentence for one in answers if one.size is None or one.size.code is not AnswerCode.GIVE],
-        # Nobody asked for a curve where the study asks something else.
+        # Complaints about curves matter only if the study asks for cores.
         notes=evaluation_notes(result if asks_cores else replace(result, complaints=())),
         why=loss_sentences(result.points),
         not_counted=not_counted_sentence(result.points),
@@ -122,32 +107,31 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         failures=failed[: provenance.MOST_FAILURES],
         more_failures=max(0, len(failed) - provenance.MOST_FAILURES),
         study=folder.study_toml,
-        versions=provenance.versions(folder.rows),
-        environment=provenance.environment(folder.rows),
+        versions=provenance.distinct_values(row.versions for row in folder.rows),
+        environment=provenance.distinct_values(row.environment for row in folder.rows),
         left_out=provenance.left_out(folder.rows),
         commands=provenance.commands(folder),
     )
 
 
-def page_sections(result: Evaluation, said: Collection[str]) -> list[Section]:
-    """What features say of an evaluation, without the sentences that the page has said already."""
-    made = (resolve(function)(result) for feature in features() for function in feature.sections)
+def page_sections(result: Evaluation, answers: Collection[str]) -> list[Section]:
+    """The sections of features, without the sentences that the page already has."""
+
+    def without_repeats(block: Block) -> Block:
+        return replace(block, sentences=[sentence for sentence in block.sentences if sentence not in answers])
+
+    sections = (resolve(function)(result) for feature in features() for function in feature.sections)
     return [
-        replace(section, blocks=[_without_sentences(block, said) for block in section.blocks])
-        for section in made
+        replace(section, blocks=list(map(without_repeats, section.blocks)))
+        for section in sections
         if section is not None
     ]
 
 
-def _without_sentences(block: Block, said: Collection[str]) -> Block:
-    return replace(block, sentences=[sentence for sentence in block.sentences if sentence not in said])
-
-
 def page_facts(result: Evaluation) -> dict[str, object]:
-    """Points, laws and landmarks as the commands print them with --json, and the planner's series."""
+    """Points, laws and landmarks as in the JSON of commands, and the series of the planner."""
     return {
         "points": map(_point_facts, result.points),
-        # without curves, which the planner has size by size
         "series": [fit_facts(fit, with_curve=False) for fit in result.fits],
         "limits": [limits_facts(limits) for limits in result.limits],
         "planner": planner_facts(result.limits, result.sizes),
@@ -155,14 +139,13 @@ def page_facts(result: Evaluation) -> dict[str, object]:
 
 
 def _point_facts(point: ScalingPoint) -> dict[str, object]:
-    """What `show --json` prints of a point, but for its steps and what is not known or empty: a page must open."""
+    """A point as in `show --json`, without its steps and empty values, to keep the page small."""
     left_out = tuple(STEP_KEYS.values())
     facts = point_facts(point).items()
     return {name: value for name, value in facts if value not in (None, [], ()) and not name.startswith(left_out)}
 
 
 def _meta(result: Evaluation) -> list[str]:
-    """Where, on what, when, and how much."""
     rows = result.folder.rows
     hosts = " · ".join(dict.fromkeys(row.machine.host for row in rows))
     processors = " · ".join(dict.fromkeys(row.machine.cpu_model or row.machine.arch for row in rows))
@@ -170,7 +153,7 @@ def _meta(result: Evaluation) -> list[str]:
 
 
 def totals(result: Evaluation) -> str:
-    """How many points and runs there are, and how many are good."""
+    """The number of points by verdict, and of runs."""
     rows = result.folder.rows
     failed = sum(row.outcome.status != "ok" for row in rows)
     points = f"{count(len(result.points), 'point')}, {verdict_counts(point.verdict for point in result.points)}"
@@ -186,8 +169,10 @@ def render_page(
     packages: Sequence[str] = (),
     **context: object,
 ) -> Iterator[str]:
-    """A page from a template of ours or of other packages, with our scripts, facts as JSON, and further variables."""
-    script, style = _scope(scripts), _read_files(STYLES)
+    """A page from a template of this or another package, with scripts, facts as JSON, and further variables."""
+    # One script with a scope of its own.
+    script = f'(() => {{\n"use strict";\n{_read_files(scripts)}}})();\n'
+    style = _read_files(STYLES)
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package, ".") for package in (__package__, *packages)]),
         autoescape=True,
@@ -195,8 +180,7 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["code"] = code
-    environment.filters["shared_apart"] = shared_apart
+    environment.filters |= {"code": code, "shared_apart": shared_apart}
     parts = environment.get_template(template).generate(
         policy=_policy(script, style),
         script=Markup(script),
@@ -208,13 +192,8 @@ def render_page(
 
 
 def code(text: str) -> Markup:
-    """Text with what stands between backticks as code; all else is escaped."""
+    """Escaped text, with code between backticks as code elements."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
-
-
-def _scope(scripts: Iterable[str]) -> str:
-    """All scripts as one, in a scope of its own."""
-    return f'(() => {{\n"use strict";\n{_read_files(scripts)}}})();\n'
 
 
 def _read_files(names: Iterable[str]) -> str:
@@ -223,7 +202,7 @@ def _read_files(names: Iterable[str]) -> str:
 
 
 def _policy(script: str, style: str) -> str:
-    """Nothing may be loaded or sent, and only this script and this style count."""
+    """A policy that allows only this script and this style, and no requests."""
     allowed = {"default-src": "'none'", "script-src": _digest(script), "style-src": _digest(style)}
     closed = {"base-uri": "'none'", "form-action": "'none'"}
     return "; ".join(f"{name} {value}" for name, value in (allowed | closed).items())
@@ -234,7 +213,7 @@ def _digest(text: str) -> str:
 
 
 def script_json(facts: Mapping[str, object]) -> Iterator[str]:
-    """Facts as JSON that may stand inside a script element, whatever the texts in it say; part by part."""
+    """Facts in parts of JSON that is safe inside a script element."""
     yield "{"
     for index, (name, value) in enumerate(facts.items()):
         yield f"{',' if index else ''}{_escaped_json(name)}:"
@@ -243,7 +222,7 @@ def script_json(facts: Mapping[str, object]) -> Iterator[str]:
 
 
 def _escaped_items(items: Iterator[object]) -> Iterator[str]:
-    """A list of what comes one after another: all at once it would take more memory than the page."""
+    """A list in parts, which takes less memory than all of it at once."""
     yield "["
     for index, item in enumerate(items):
         yield f",{_escaped_json(item)}" if index else _escaped_json(item)
@@ -259,7 +238,7 @@ def _escaped_json(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedFigure:
-    """A figure with its words; `svg` is markup that has escaped every text in it."""
+    """A figure with its words; `svg` is escaped markup."""
 
     kind: str
     title: str
@@ -268,19 +247,17 @@ class EmbeddedFigure:
 
 
 def embed_figures(drawings: Iterable[Drawing | NotDrawn]) -> list[EmbeddedFigure]:
-    """Pictures as a page carries them."""
-    return [embedded for drawing in drawings if (embedded := _embed(drawing))]
+    """The figures of a page."""
+    return [
+        EmbeddedFigure(drawing.kind, drawing.title, drawing.caption, Markup(page_svg(drawing)))
+        for drawing in drawings
+        if isinstance(drawing, Drawing)
+    ]
 
 
 def _embed_page_figures(result: Evaluation) -> list[EmbeddedFigure]:
-    """Every kind of figure for a page, drawn by several processes where there is much to draw."""
+    """Every kind of figure for a page, drawn by several processes if there are many points."""
     if len(result.points) < MANY_POINTS or result.folder.traces:
         return embed_figures(draw_page_figures(result))
     drawn = map_by_processes(lambda name: embed_figures(draw_page_figures(result, [name])), names("rows"))
     return [*chain.from_iterable(drawn)]
-
-
-def _embed(drawing: Drawing | NotDrawn) -> EmbeddedFigure | None:
-    if isinstance(drawing, NotDrawn):
-        return None
-    return EmbeddedFigure(drawing.kind, drawing.title, drawing.caption, Markup(page_svg(drawing)))

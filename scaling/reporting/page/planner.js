@@ -1,4 +1,4 @@
-// The planner's form: a question in, an answer out. The address carries the question, so that a link opens with it.
+// The form of the planner. The address contains the question, so that a link opens with it.
 
 const facts = JSON.parse(document.getElementById("facts").textContent);
 const MARK = "ask?";
@@ -25,7 +25,7 @@ function promiseWords(question, allocation, { unit, words }) {
 
 function crowdingWords({ crowding }) {
   if (crowding === null) return "if replicas do not disturb each other";
-  return `each ${percent(crowding - 1)} slower beside the others, as packs here show at most`;
+  return `each ${percent(crowding - 1)} slower beside the others, the most that packs show here`;
 }
 
 function sentence(series, question, { status, allocation, reason, replicas }) {
@@ -40,7 +40,7 @@ function sentence(series, question, { status, allocation, reason, replicas }) {
   return `${one}; ${allocation ? "cheapest" : "together"}: ${size}, ${crowdingWords(replicas)}`;
 }
 
-// What the size does, and how long turns take on it, which a promise includes.
+// The speedup of the size and its turns over the step time, which a promise includes.
 function levels({ label }, { goal }, { allocation }) {
   if (!allocation || !allocation.levels) return null;
   return `${label} on ${allocation.levels}${["throughput", "latency"].includes(goal) ? ", which the assurance includes" : ""}`;
@@ -69,7 +69,7 @@ function seriesNamed(name) {
     return made;
   }
 
-  // What the recommended size keeps as surely as is asked for: a question that has an answer.
+  // The target that the recommended size meets with this assurance.
   function usualTarget({ sizes, recommended, recommended_threads, work }, goal, { price, assurance }) {
     const size = sizes.find(({ cores, threads }) => cores === recommended && threads === recommended_threads) ?? sizes[Math.floor(sizes.length / 2)];
     const level = assurances.indexOf(assurance);
@@ -92,7 +92,7 @@ function seriesNamed(name) {
   }
 
   function complaint({ goal, target, price }) {
-    if (!(price.core_hour > 0 && price.replica_hour >= 0)) return "A core-hour must cost more than 0 and a replica-hour 0 or more.";
+    if (!(price.core_hour > 0 && price.replica_hour >= 0)) return "A core-hour must cost more than 0, a replica-hour 0 or more.";
     if (target > 0 && !(goal === "efficiency" && target > 1)) return null;
     return `The target must be a number ${goal === "efficiency" ? "between 0 and 1" : "above 0"}.`;
   }
@@ -155,7 +155,7 @@ function seriesNamed(name) {
     return rows.length ? [element("tr", headers), ...rows] : [];
   }
 
-  // Takes the question from the address; whether there is one.
+  // Reads the question from the address and returns whether there is one.
   function fromAddress() {
     const hash = location.hash.slice(1);
     if (!hash.startsWith(MARK)) return false;

@@ -1,4 +1,4 @@
-"""The facts that the page's planner looks its answers up in: quantiles per series and available size."""
+"""The facts in which the planner of the page looks up answers: quantiles per series and available size."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,33 +18,30 @@ from scaling.analysis.sizing.quantile_tables import (
 )
 from scaling.analysis.sizing.question import Goal, MachineTooSmall, ScalingLimits, Status
 from scaling.analysis.sizing.sizes import Sizes
-from scaling.reporting.capacity import (
-    STATUS_WORDS,
-    basis_words,
-    size_levels,
-    sizing_reason_sentence,
-)
+from scaling.reporting.capacity import STATUS_WORDS, basis_words, size_levels, sizing_reason_sentence
 from scaling.reporting.fits import DESCRIPTION_WORDS
 from scaling.reporting.words import estimate_facts
 from scaling.results.processes import map_by_processes
 
-# Quantiles of more sizes are left out: a size takes 30 ms to compute and 2 KB of a page that has to open.
+# At most this many sizes have quantiles: each takes 30 ms to compute and 2 KB of the page.
 MOST_SIZES = 512
-# So many take longer to compute than it takes to start processes.
+# From this number of sizes on, several processes compute them.
 MANY_SIZES = 64
-# Digits after the point of log seconds and efficiencies that are interpolated or rounded to a percent.
+# Decimals of log seconds and efficiencies, which are interpolated or rounded to a percent.
 DIGITS = 7
 _BELOW_ALL = -1e9
 
 
 def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -> dict[str, object]:
-    """The levels of the quantiles, and every series, in full up to so many sizes."""
+    """The levels of the quantiles, and every series, with quantiles for the first `MOST_SIZES` sizes."""
     counts = [sum(len(level_sizes(one, sizes)) for one in levels_of(limits.fit)) for limits in series_limits]
     in_full = [total <= MOST_SIZES for total in accumulate(counts)]
 
     def facts(index: int) -> dict[str, object]:
         limits = series_limits[index]
-        return series_facts(limits, sizes) if in_full[index] else _without_sizes(limits.fit)
+        if in_full[index]:
+            return series_facts(limits, sizes)
+        return _identity(limits.fit) | {"refusal": "left out of this page to keep it small; use `scaling capacity`"}
 
     least = 2 if sum(counts) >= MANY_SIZES else len(counts) + 1
     return {
@@ -56,7 +53,7 @@ def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -
 
 
 def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object]:
-    """All that a question to a series needs."""
+    """The facts of a series that answer every question."""
     fit, curves = limits.fit, level_curves(limits.fit)
     tables = [table for curve in curves for table in size_tables(curve, level_sizes(curve.fit, sizes))]
     tables.sort(key=lambda table: table.size.order)
@@ -73,11 +70,6 @@ def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object
     }
 
 
-def _without_sizes(fit: SeriesFit) -> dict[str, object]:
-    """A series that the page has no room for."""
-    return _identity(fit) | {"refusal": "left out of this page to keep it small; use `scaling capacity`"}
-
-
 def _identity(fit: SeriesFit) -> dict[str, object]:
     series = fit.series
     return {
@@ -90,14 +82,14 @@ def _identity(fit: SeriesFit) -> dict[str, object]:
 
 
 def _too_few(fit: SeriesFit, sizes: Sizes | None) -> dict[str, object]:
-    """What is said where no available size is enough, one sentence per assurance."""
+    """The reason if no available size is enough, one sentence per assurance."""
     limits = [too_few(fit, sizes, assurance) for assurance in ASSURANCES]
     status = Status.NOT_REACHABLE if isinstance(limits[0], MachineTooSmall) else Status.REFUSED
     return {"status": STATUS_WORDS[status], "reasons": [sizing_reason_sentence(limit) for limit in limits]}
 
 
 def _words(unit: str) -> dict[str, dict[Goal, str]]:
-    """What a series calls the target of a question (`{}` is its value), the field for it, and the axis of the curve."""
+    """The words for the target of a question (`{}` is its value), its field, and the axis of the curve."""
     step = "step" if unit == "items" else "run"
     rate, seconds = f"{unit}/s", f"seconds per {step}"
     return {

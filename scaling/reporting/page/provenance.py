@@ -1,19 +1,21 @@
-"""Where results come from: the machine, when, failed runs, versions, environment, and the commands to do it again."""
+"""The origin of results: machine, failed runs, versions, environment, and the commands to reproduce them."""
 
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from scaling.errors import ScalingError
 from scaling.machine.cpulist import format_list
 from scaling.machine.topology import Cpus
+from scaling.reporting.machine import cores_by_threads, cpu_limits
 from scaling.reporting.words import count, point_words
 from scaling.results.machine_file import MachineFile
 from scaling.results.rows import Row
 from scaling.results.store import Folder
 from scaling.study.spec import Study, study_from_toml
 
-# Failed runs beyond so many points, output of one beyond so many characters, and further values say nothing new.
+# Limits on failed points, on characters of their output, and on different values of a variable.
 MOST_FAILURES = 100
 MOST_OUTPUT = 2000
 MOST_VALUES = 4
@@ -21,7 +23,7 @@ MOST_VALUES = 4
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The runs of one point that ended alike; `output` is the end of what the last of them wrote to stderr."""
+    """The runs of one point that failed for the same reason; `output` is the end of the last one's stderr."""
 
     point: str
     launches: str
@@ -31,7 +33,7 @@ class Failure:
 
 
 def failures(rows: Iterable[Row]) -> list[Failure]:
-    """Every run that did not end well, those of a point with the same reason together."""
+    """The failed runs, grouped by point and reason."""
     alike: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row.outcome.status != "ok":
@@ -48,7 +50,7 @@ def _output(row: Row) -> str:
 
 
 def study_of(toml: str | None, name: str) -> Study | None:
-    """The study a folder was begun with; None where there is none, or none that is understood."""
+    """The study of a folder; None if it has no valid study."""
     if toml is None:
         return None
     try:
@@ -58,59 +60,39 @@ def study_of(toml: str | None, name: str) -> Study | None:
 
 
 def identity(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Who the machine is; each thing that differs between runs with all its values."""
+    """The identity of the machine, with all values that differ between runs."""
     machines = [row.machine for row in rows]
     if not machines:
         return [("machine", "not known")]
+    facts = {"host": "host", "processor": "cpu_model", "architecture": "arch", "kernel": "kernel"}
     return [
-        ("host", _all(machine.host for machine in machines)),
-        ("processor", _all(machine.cpu_model or "unknown" for machine in machines)),
-        ("architecture", _all(machine.arch for machine in machines)),
-        ("kernel", _all(machine.kernel for machine in machines)),
-        ("fingerprint", _all(machine.fingerprint for machine in machines)),
+        (name, _all(getattr(machine, key) or "unknown" for machine in machines))
+        for name, key in (facts | {"fingerprint": "fingerprint"}).items()
     ]
 
 
 def layout(machine: MachineFile) -> list[tuple[str, str]]:
-    """What the machine is made of, a line a fact."""
-    widths = {width: sum(len(core) == width for core in machine.cores) for width in set(map(len, machine.cores))}
-    quota = machine.quota_cpus
-    return [
-        ("cores", ", ".join(f"{number} with {count(width, 'thread')}" for width, number in sorted(widths.items()))),
-        ("sockets", str(len(machine.sockets)) if machine.sockets else "unknown"),
-        ("NUMA nodes", str(len(machine.nodes)) if machine.nodes else "unknown"),
-        ("shared L3 caches", str(len(machine.l3s)) if machine.l3s else "unknown"),
-        ("allowed CPUs", format_list(machine.allowed)),
-        ("isolated CPUs", format_list(machine.isolated) or "none"),
-        ("CPU quota", "none" if quota is None else f"{quota:g} CPUs’ worth of time"),
-    ]
-
-
-def versions(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """What the runs were made with; several versions where they differ."""
-    return _distinct_values(row.versions for row in rows)
-
-
-def environment(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """The variables runs were given; several values where they differ."""
-    return _distinct_values(row.environment for row in rows)
+    """The parts of the machine."""
+    groups = {"sockets": machine.sockets, "NUMA nodes": machine.nodes, "shared L3 caches": machine.l3s}
+    counts = {name: str(len(parts) or "unknown") for name, parts in groups.items()}
+    return [*({"cores": cores_by_threads(machine.cores)} | counts | cpu_limits(machine)).items()]
 
 
 def left_out(rows: Sequence[Row]) -> list[str]:
-    """The variables that runs had and the page leaves out."""
+    """The variables of runs that the page leaves out."""
     return sorted({name for row in rows for name in row.left_out})
 
 
-def _distinct_values(pairs: Iterable[Iterable[tuple[str, str]]]) -> list[tuple[str, str]]:
+def distinct_values(pairs: Iterable[Iterable[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """Each name once, with its different values."""
     values: dict[str, dict[str, None]] = {}
-    for group in pairs:
-        for name, value in group:
-            values.setdefault(name, {})[value] = None
+    for name, value in chain.from_iterable(pairs):
+        values.setdefault(name, {})[value] = None
     return [(name, _all(distinct)) for name, distinct in sorted(values.items())]
 
 
 def _all(values: Iterable[str]) -> str:
-    """Values once each, while they are few."""
+    """The different values, or their number if they are many."""
     different = list(dict.fromkeys(values))
     if len(different) <= MOST_VALUES:
         return " · ".join(different)
@@ -118,11 +100,11 @@ def _all(values: Iterable[str]) -> str:
 
 
 def commands(folder: Folder) -> list[tuple[str, str]]:
-    """What to type to measure it again, and to see the same figures."""
+    """The commands that measure again and show the same figures."""
     name = shlex.quote(folder.name)
-    again = f"scaling sweep study.toml -o {name}"
+    again = "measure again, with the study below as study.toml", f"scaling sweep study.toml -o {name}"
     return [
-        *([("measure it again, with the study below as study.toml", again)] if folder.study_toml else []),
+        *([again] if folder.study_toml else []),
         ("the points", f"scaling show {name}"),
         ("the laws", f"scaling fit {name}"),
         ("how many cores", f"scaling capacity {name} --throughput X"),
@@ -132,14 +114,14 @@ def commands(folder: Folder) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """A core's CPUs, each with whether runs may be put there."""
+    """The CPUs of a core, each with whether runs may use it."""
 
     cpus: tuple[tuple[int, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of the machine with its name, the parts it has, and the cores that are in none of them."""
+    """A part of the machine: inner parts, or cores."""
 
     name: str
     boxes: tuple["Box", ...] = ()
@@ -154,7 +136,7 @@ def boxes(machine: MachineFile) -> tuple[Box, ...]:
 
 
 def layout_words(machine: MachineFile) -> str:
-    """The picture in words, for those who do not see it."""
+    """The picture in words, for readers who cannot see it."""
     parts = [(machine.sockets, "socket"), (machine.nodes, "NUMA node"), (machine.l3s, "shared cache")]
     known = [count(len(groups), noun) for groups, noun in parts if groups]
     return ", ".join([*known, count(len(machine.cores), "core"), count(sum(map(len, machine.cores)), "CPU")])
@@ -163,24 +145,17 @@ def layout_words(machine: MachineFile) -> str:
 def _inside(
     machine: MachineFile, cores: Sequence[Cpus], levels: Sequence[tuple[str, Sequence[Cpus]]]
 ) -> tuple[Box, ...]:
-    """The boxes of the outermost level that hold any of these cores."""
+    """The boxes of the outermost level that contain any of these cores."""
     if not levels:
-        return (Box("", cores=tuple(_core(machine, core) for core in cores)),)
+        return (_box("", machine, cores, ()),)
     (name, groups), *inner = levels
-    parts, left = [], list(cores)
-    for number, group in enumerate(groups):
-        held = [core for core in left if core[0] in group]
-        left = [core for core in left if core[0] not in group]
-        if held:
-            parts.append(_box(f"{name} {number}", machine, held, inner))
-    return (*parts, *((_box("elsewhere", machine, left, inner),) if left else ()))
+    known = {cpu for group in groups for cpu in group}
+    held = {f"{name} {number}": [core for core in cores if core[0] in group] for number, group in enumerate(groups)}
+    held["elsewhere"] = [core for core in cores if core[0] not in known]
+    return tuple(_box(name, machine, own, inner) for name, own in held.items() if own)
 
 
 def _box(name: str, machine: MachineFile, cores: Sequence[Cpus], inner: Sequence[tuple[str, Sequence[Cpus]]]) -> Box:
     if inner:
         return Box(name, boxes=_inside(machine, cores, inner))
-    return Box(name, cores=tuple(_core(machine, core) for core in cores))
-
-
-def _core(machine: MachineFile, cpus: Cpus) -> Core:
-    return Core(tuple((cpu, cpu in machine.allowed) for cpu in cpus))
+    return Box(name, cores=tuple(Core(tuple((cpu, cpu in machine.allowed) for cpu in core)) for core in cores))

@@ -1,4 +1,4 @@
-// Sizing questions answered as `scaling capacity` answers them, looked up in the quantiles that this page carries.
+// Sizing questions with the answers of `scaling capacity`, looked up in the quantiles of this page.
 
 const AS_CHEAP = 0.05;
 const MOST_REPLICAS = 4096;
@@ -11,7 +11,7 @@ function perMillion(price, cores, rate) {
   return (hourly(price, cores) / rate / 3600) * 1e6;
 }
 
-// Lagrange's polynomial through the nodes around x; beyond the last node the line through the last two.
+// The Lagrange polynomial through the nodes around x; beyond the nodes the line through the last two.
 function interpolate(x, xs, ys, nodes) {
   const after = xs.findIndex((node) => node > x);
   const outside = after === 0 || after < 0;
@@ -60,11 +60,11 @@ function sizing(series, question) {
     return { cores, threads, assurance: chance(size), rate, efficiency, ...costs, ...where, host, levels };
   }
 
-  // The sizes next to one: fewer and more cores with as many threads, fewer and more threads on as many cores.
+  // The neighbours of a size: fewer and more cores with equal threads, fewer and more threads on equal cores.
   function beside(size) {
     const groups = [sizes.filter(({ threads }) => threads === size.threads), sizes.filter(({ cores }) => cores === size.cores)];
-    const found = groups.flatMap((group) => [-1, 1].map((step) => group[group.indexOf(size) + step]).filter(Boolean));
-    return sizes.filter((other) => found.includes(other));
+    const neighbours = groups.flatMap((group) => [-1, 1].map((step) => group[group.indexOf(size) + step]).filter(Boolean));
+    return sizes.filter((other) => neighbours.includes(other));
   }
 
   function give(index, chance, reason = null) {
@@ -72,11 +72,11 @@ function sizing(series, question) {
     return { status: "ok", allocation: allocation(sizes[index], chance), neighbours, reason };
   }
 
-  // Why there is no size: no number of cores is enough, or none that is available.
+  // The reason if no number of cores is enough, or no available one.
   function giveNone(never, lost, neighbours) {
     const { status, reasons } = series.too_few;
     if (!lost) return { status, allocation: null, neighbours, reason: reasons[level] };
-    const share = never >= 100 ? "" : ` (${never} % of the curves that may be never get there)`;
+    const share = never >= 100 ? "" : ` (${never} % of the possible curves never reach it)`;
     const reason = `not reachable with ${general(100 * assurance)} % confidence${share}`;
     return { status: "not reachable", allocation: null, neighbours, reason };
   }
@@ -100,7 +100,7 @@ function sizing(series, question) {
   function budget() {
     const affordable = sizes.filter((size) => hourly(price, size.cores) <= target);
     if (affordable.length) return give(largest(affordable.map((size) => size.rate.value)));
-    const reason = `one core costs ${general(hourly(price, 1))} an hour, more than the ${general(target)} there are`;
+    const reason = `one core costs ${general(hourly(price, 1))} an hour, more than the budget of ${general(target)}`;
     return { status: "not reachable", allocation: null, neighbours: [], reason };
   }
 
@@ -112,8 +112,8 @@ function sizing(series, question) {
     return give(best, undefined, good[0] < good[good.length - 1] ? range : null);
   }
 
-  // The fewest replicas of a size that are enough together: each has as many times as long as there are replicas, and
-  // takes longer beside others. As long as they are on one machine, more of them may do less.
+  // The fewest replicas of a size that are enough together. With n replicas each has n times as long, and is slower
+  // beside the others, so that on one machine more replicas may do less.
   function fewestReplicas(size) {
     const doublings = size.replicas[level].map((_, index) => index);
     const slowdown = (replicas) => size.crowding[Math.min(replicas, size.crowding.length) - 1] ?? null;

@@ -1,4 +1,4 @@
-// The table of points: sorted by its headers, filtered by text and by validity. Without this it is a plain table.
+// The table of points, sorted by its headers and filtered by text and validity; without a script, a plain table.
 
 {
   const table = document.getElementById("points-table");
@@ -9,7 +9,7 @@
   const validOnly = document.getElementById("filter-valid");
   const natural = new Intl.Collator("en", { numeric: true });
 
-  // A cell that stands for a number is compared by it, others as text; what was not measured comes last either way.
+  // Cells compare by number or as text; cells that were not measured come last in both directions.
   function key(row, column) {
     const { dataset, textContent } = row.cells[column];
     if (dataset.value !== undefined) return Number(dataset.value);

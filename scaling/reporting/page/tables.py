@@ -1,4 +1,4 @@
-"""The tables of the page: an answer per series, and every point with the numbers its cells are sorted by."""
+"""The tables of the page: an answer per series, and the points with the numbers that sort their cells."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from scaling.reporting.words import Table, cores_words, figure, percent, with_in
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A figure, and its interval or condition apart, which is set smaller."""
+    """A figure, and its interval or condition in smaller type."""
 
     value: str
     rest: str = ""
@@ -25,7 +25,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class AnswerLine:
-    """One series in one line; `sure` is False where a reader should look twice."""
+    """One series in one line; `sure` is False if it needs a second look."""
 
     name: str
     give: Words
@@ -38,14 +38,14 @@ class AnswerLine:
 
 
 def answer_lines(answers: Sequence[StudyAnswer], series_limits: Sequence[ScalingLimits]) -> list[AnswerLine]:
-    """A line for every series that has a curve and is given a size."""
+    """A line for every series with a curve and a size."""
     limits = {one.fit.series.key.settings: one for one in series_limits}
     sizes = [answer.size for answer in answers if answer.size is not None and answer.size.code is AnswerCode.GIVE]
     return [answer_line(limits[size.settings], size) for size in sizes if size.settings in limits]
 
 
 def answer_line(limits: ScalingLimits, size: SizeAnswer | None = None) -> AnswerLine:
-    """What is said of one series."""
+    """The line of a series."""
     fit = limits.fit
     return AnswerLine(
         name=fit.series.sizing_label,
@@ -61,7 +61,7 @@ def answer_line(limits: ScalingLimits, size: SizeAnswer | None = None) -> Answer
 
 def _give(limits: ScalingLimits, size: SizeAnswer) -> Words:
     if limits.recommended is None:
-        return Words("–", "no size is named")
+        return Words("–", "no size")
     cores, words = cores_words(limits.recommended, limits.threads).split(" ", 1)
     if size.efficiency is None or size.compared != limits.recommended:
         return Words(cores, words)
@@ -69,9 +69,9 @@ def _give(limits: ScalingLimits, size: SizeAnswer) -> Words:
 
 
 def _speedup(size: SizeAnswer) -> Words:
-    """The speedup on the size that is given; on one core, what the most cores would have brought."""
+    """The speedup on the given size; for one core, the speedup on the most cores."""
     if size.speedup is None:
-        return Words("–", "not known within a factor of 3")
+        return Words("–", "not known to a factor of 3")
     words = apart(with_interval(size.speedup, figure))
     if size.cores == 1:
         return Words("× 1", f"{figure(size.compared or 1)} cores: × {words.value} {words.rest}")
@@ -79,16 +79,15 @@ def _speedup(size: SizeAnswer) -> Words:
 
 
 def _serial(fit: SeriesFit) -> Words:
-    """The serial fraction of the law; with too few counts for one, what the most cores mean by themselves."""
+    """The serial fraction of the law; with too few core counts, the one on the most cores."""
     if fit.serial_fraction is None:
-        return Words("–", "the law does not describe it")
+        return Words("–", "no law describes it")
     words = apart(with_interval(fit.serial_fraction, percent))
     source = "Gustafson’s law" if fit.series.scale == "weak" else "Karp-Flatt"
     return Words(words.value, f"{words.rest} by {source} on {figure(fit.most_cores)} cores") if fit.is_short else words
 
 
 def _ceiling(fit: SeriesFit) -> Words:
-    """The largest speedup."""
     if fit.series.scale == "weak":
         return Words("no limit", "scaled speedup")
     limit = fit.speedup_limit
@@ -97,14 +96,14 @@ def _ceiling(fit: SeriesFit) -> Words:
 
 
 def apart(words: str) -> Words:
-    """A figure as sentences have it, its interval apart."""
+    """'2.1 (1.9 to 2.3)' as a figure and its interval."""
     value, bracket, rest = words.partition(" (")
     return Words(value, f"({rest}" if bracket else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A header, whether its cells are numbers, which stand to the right, and for an interval the figure it is of."""
+    """A header, whether its cells are right-aligned, and for an interval the name of its figure."""
 
     name: str
     right: bool
@@ -113,7 +112,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text, and the number it stands for where it stands for one."""
+    """A text, and its number if it has one."""
 
     text: str
     value: float | None = None
@@ -121,7 +120,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class PointRow:
-    """One point: its cells, of which the last is the verdict, and what is said against it."""
+    """One point: its cells, with the verdict last, and its doubts."""
 
     cells: tuple[Cell, ...]
     valid: bool
@@ -129,9 +128,9 @@ class PointRow:
 
 
 def shared_apart(table: Table, keep: int = 0) -> tuple[str, Table]:
-    """What all rows of a table share, in words, and the table without it; the last columns may be kept as they are.
+    """The values that all rows share, in words, and the table without them.
 
-    A column of one value is shared, and so are parts of the names in the first column.
+    Shared are columns with a single value, but for the last `keep`, and common parts of the names in the first column.
     """
     if len(table.rows) < 2:
         return "", table
@@ -144,14 +143,14 @@ def shared_apart(table: Table, keep: int = 0) -> tuple[str, Table]:
         for index, (header, cells) in enumerate(zip(table.headers, columns, strict=True))
         if (header in texts or header == ">cores") and len(set(cells)) == 1 and len(columns) > 1
     ]
-    said = [_column_words(table.headers[index], columns[index][0]) for index in alike]
+    values = [_column_words(table.headers[index], columns[index][0]) for index in alike]
     others = [index for index in range(len(columns)) if index not in alike]
     narrower = Table(tuple(table.headers[index] for index in others), [tuple(row[i] for i in others) for row in rows])
-    return ", ".join([*common, *filter(None, said)]), narrower
+    return ", ".join([*common, *filter(None, values)]), narrower
 
 
 def _common_parts(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The parts that all names have, and the names without them; none where a name has nothing else."""
+    """The parts that all names share, and the names without them, unless a name has no other part."""
     parts = [name.split(", ") for name in names]
     common = [part for part in parts[0] if all(part in own for own in parts)]
     without = [", ".join(part for part in own if part not in common) for own in parts]
@@ -165,7 +164,7 @@ def _column_words(header: str, value: str) -> str:
 
 
 def point_columns(table: Table) -> list[Column]:
-    """The headers of the table of points; an interval is of the figure before it."""
+    """The columns of the table of points; an interval belongs to the figure before it."""
     columns: list[Column] = []
     for header in table.headers:
         interval = header == "95 %"
@@ -174,7 +173,7 @@ def point_columns(table: Table) -> list[Column]:
     return columns
 
 
-# What a column of the table of points is sorted by, where its cells are no plain numbers.
+# The numbers that sort columns of the table of points.
 _SORTED_BY: dict[str, Callable[[ScalingPoint], Estimate | float | None]] = {
     ">cores": lambda point: float(point.summary.point.cores),
     ">step": lambda point: point.summary.step,
@@ -191,7 +190,7 @@ _SORTED_BY: dict[str, Callable[[ScalingPoint], Estimate | float | None]] = {
 
 
 def point_rows(points: Sequence[ScalingPoint], table: Table) -> Iterator[PointRow]:
-    """Every point as the terminal shows it, without the settings that all share."""
+    """Every point as in the terminal, without the settings that all share."""
     of = [table.headers[index - 1] if header == "95 %" else header for index, header in enumerate(table.headers)]
     return (
         PointRow(
@@ -208,10 +207,8 @@ def point_rows(points: Sequence[ScalingPoint], table: Table) -> Iterator[PointRo
 
 def _sorted_by(point: ScalingPoint, column: str, *, interval: bool) -> float | None:
     value = _SORTED_BY[column](point) if column in _SORTED_BY else None
-    if isinstance(value, Estimate):
-        return _low(value) if interval else value.value
-    return value
-
-
-def _low(figure: Estimate) -> float | None:
-    return None if figure.low == figure.high else figure.low
+    if not isinstance(value, Estimate):
+        return value
+    if interval:
+        return None if value.low == value.high else value.low
+    return value.value

@@ -1,4 +1,4 @@
-// Light or dark: as the reader's system has it, until the button says otherwise.
+// Light or dark as in the reader's system, until the button changes it.
 {
   const root = document.documentElement;
   const button = document.getElementById("theme");

@@ -1,4 +1,4 @@
-"""Figures of a results folder: the only part that knows matplotlib and seaborn."""
+"""Figures of a results folder; only this package imports matplotlib and seaborn."""
 
 from scaling.errors import need
 

@@ -1,4 +1,4 @@
-"""How many cores to give: throughput of new launches over cores, a target, and the recommended size."""
+"""Throughput of new launches over cores, with the recommended size and a target."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from scaling.analysis.capacity import answer
-from scaling.analysis.curves.fit import Curve, SeriesFit, curve_counts
+from scaling.analysis.curves.fit import Curve, curve_counts
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.levels import LevelCurve, level_curves
 from scaling.analysis.sizing.mixtures import turn_mixtures
@@ -36,7 +36,7 @@ from scaling.reporting.words import figure as number_words
 from scaling.results.evaluation import Evaluation
 
 TARGET_COLOUR = COLOURS[3]
-# A target farther above everything drawn would flatten the figure.
+# The highest target in the figure over its upper limit; a higher target would flatten it.
 TARGET_IN_SIGHT = 2.0
 RANGE = ndtri([ASSURANCE, 1.0 - ASSURANCE])
 NEW_TURNS = f"range of new turns on this host ({100 * (1 - ASSURANCE):.0f} to {100 * ASSURANCE:.0f} %)"
@@ -45,7 +45,7 @@ NEW_TURNS = f"range of new turns on this host ({100 * (1 - ASSURANCE):.0f} to {1
 def capacity(evaluation: Evaluation, target: float | None = None) -> Drawing | NotDrawn:
     """Draw a panel per series with its recommended size; with a target, the smallest size that reaches it."""
     if not evaluation.limits:
-        return NotDrawn("no series could be fitted, so nothing is known of sizes that were not measured")
+        return NotDrawn("no series has a curve to predict sizes that were not measured")
     lines = series_lines(evaluation)
     panels = _panels(evaluation.limits, lines, evaluation, target)
     units = {limits.fit.series.unit for limits in evaluation.limits}
@@ -60,16 +60,16 @@ def _caption(target: float | None) -> str:
         else "the recommended size, beyond which more cores add little"
     )
     return (
-        "Throughput over cores. The line is the median prediction, the band the range of a new turn on "
-        f"this host, which is above the lower edge with a probability of {100 * ASSURANCE:.0f} %; the vertical line is "
-        f"{size}. Dashed and shaded is extrapolated; beyond twice the cores measured nothing is predicted. {MARKS}."
+        "Throughput over cores. The line is the median prediction, the band the range of a new turn on this host, "
+        f"which is above the lower edge with a probability of {100 * ASSURANCE:.0f} %. The vertical line is {size}. "
+        f"Dashed and shaded parts are extrapolated, up to twice the measured cores. {MARKS}."
     )
 
 
 def _panels(
     series_limits: Sequence[ScalingLimits], lines: Sequence[Line], evaluation: Evaluation, target: float | None
 ) -> list[Panel]:
-    """A panel per series; of workloads that have several settings one each, with its settings by colour."""
+    """A panel per series, or per workload with its settings by colour if workloads have several."""
     drawn = {limits.fit.series.key: _panel(limits, lines, evaluation, target) for limits in series_limits}
     own = [line for line in lines if line.key in drawn and len(drawn[line.key].series) == 1]
     if len(own) < len(drawn) or len({line.point.workload for line in own}) == len(own) or len(own) <= MOST_TOGETHER:
@@ -80,7 +80,7 @@ def _panels(
 
 
 def _joint(panel: Panel, target: float | None) -> Panel:
-    """The panel of several settings: the size of each, and from where to where any is extrapolated."""
+    """A panel of several settings with the size of each and the extrapolated range."""
     given = [f"{one.label} {'none' if one.size is None else number_words(one.size)}" for one in panel.series]
     laws = [law for one in panel.series for law in one.laws]
     measured_to, end = max(law.measured_to for law in laws), max(float(law.curve.cores[-1]) for law in laws)
@@ -99,7 +99,8 @@ def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation,
     own = sorted((line for line in lines if line.key in keys), key=lambda line: line.point.smt)
     size, threads, remark = _size(limits, evaluation, target)
     curves = {one.threads: _line(one, limits, band=one.threads == threads or len(levels) == 1) for one in levels}
-    series = [_series(line, curves, several=len(own) > 1) for line in own] or [_unmeasured(fit, curves)]
+    unmeasured = Series(fit.series.label, [], colour(0), marker(0), list(curves.values()))
+    series = [_series(line, curves, several=len(own) > 1) for line in own] or [unmeasured]
     series[0] = replace(series[0], size=size)
     measured_to = max(one.fit.most_cores for one in levels)
     return Panel(
@@ -113,7 +114,6 @@ def _panel(limits: ScalingLimits, lines: Sequence[Line], evaluation: Evaluation,
 
 
 def _title(own: Sequence[Line], lines: Sequence[Line]) -> str:
-    """The name of the only line of a panel; of several SMT levels what they have in common."""
     if len(own) == 1:
         return own[0].name
     settings = list(dict.fromkeys(line.settings for line in lines))
@@ -121,7 +121,7 @@ def _title(own: Sequence[Line], lines: Sequence[Line]) -> str:
 
 
 def _series(line: Line, curves: Mapping[int, LawLine], *, several: bool) -> Series:
-    """The marks of one SMT level with its curve; several levels of a panel are told by colour."""
+    """The marks of one SMT level with its curve; several levels of a panel differ in colour."""
     look = sorted(curves).index(line.point.smt) if several and line.point.smt in curves else line.index
     law = curves.get(line.point.smt)
     laws = [replace(law, colour=colour(look))] if law else []
@@ -129,13 +129,8 @@ def _series(line: Line, curves: Mapping[int, LawLine], *, several: bool) -> Seri
     return Series(name, THROUGHPUT.marks(line), colour(look), marker(look), laws, in_legend=several)
 
 
-def _unmeasured(fit: SeriesFit, curves: Mapping[int, LawLine]) -> Series:
-    """The curves of a series that is drawn without points of its own."""
-    return Series(fit.series.label, [], colour(0), marker(0), list(curves.values()))
-
-
 def _line(level: LevelCurve, limits: ScalingLimits, *, band: bool) -> LawLine:
-    """The throughput of new turns: the median and, of the level that is recommended, how far they range."""
+    """The median throughput of new turns and, with `band`, their range."""
     cores, work = curve_counts(level.fit, limits.extrapolation_limit)[::2], level.fit.series.work
     mixtures = [next(turn_mixtures(level.draws, level.host, float(count), (1,))) for count in cores]
     middle = work / np.exp([np.median(mixture.means) for mixture in mixtures])
@@ -144,7 +139,6 @@ def _line(level: LevelCurve, limits: ScalingLimits, *, band: bool) -> LawLine:
 
 
 def _size(limits: ScalingLimits, evaluation: Evaluation, target: float | None) -> tuple[int | None, int, str]:
-    """The recommended size with its threads, and a remark about it."""
     if target is None:
         size = limits.recommended
         return size, limits.threads, "no size" if size is None else f"give {cores_words(size, limits.threads)}"
@@ -156,7 +150,7 @@ def _size(limits: ScalingLimits, evaluation: Evaluation, target: float | None) -
 
 
 def reach_target(limits: tuple[float, float], target: float | None) -> tuple[float, float]:
-    """Limits that include a target, unless it is far above everything else."""
+    """Limits that include a target, unless it is far above the figure."""
     bottom, top = limits
     return bottom, max(top, 1.08 * target) if target is not None and target <= TARGET_IN_SIGHT * top else top
 

@@ -1,7 +1,6 @@
-"""Draw a figure over cores from its specification: panels, marks with bars, laws with bands, references, legend."""
+"""Draw a figure over cores from its specification."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -42,27 +41,23 @@ from scaling.reporting.plots.style import (
     wrap,
 )
 
-# More marks than this in one series are drawn smaller and their bars without ends, so that these are seen.
+# Series with more marks have smaller ones, and bars without ends.
 FEW_MARKS = 10
-# Half the width of the ends of a bar.
+# Half the width of a bar's ends.
 CAP_POINTS = 2.5
-# Names beside a panel: where they begin and the least distance between two, in parts of it, and the longest.
+# Names beside a panel: their left end and least distance in parts of the panel, and their greatest width.
 LABEL_LEFT, LABEL_GAP, LABEL_EMS = 1.03, 0.045, 22.0
 
 
 def compile_figure(specification: CoresFigure) -> Figure:
-    """Lay out the panels, draw each, then scale the axes and explain everything drawn in one legend."""
+    """Draw the panels, then scale the axes and add the legend."""
     grid = make_grid(len(specification.panels), share_y=specification.share_y)
     for index, panel in enumerate(specification.panels):
         _draw_panel(grid.axes[index], panel, specification)
         if panel.title or panel.remark:
             grid.title(index, panel.title, panel.remark)
     cores_axis(
-        grid,
-        specification.counts,
-        specification.last_count,
-        square=specification.log_y,
-        linear=specification.linear,
+        grid, specification.counts, specification.last_count, square=specification.log_y, linear=specification.linear
     )
     log_y = specification.log_y and logarithmic(specification.counts)
     for index, panel in enumerate(specification.panels):
@@ -92,24 +87,23 @@ def _draw_panel(axes: Axes, panel: Panel, specification: CoresFigure) -> None:
             axes.axvline(one.size, color=one.colour if one.in_legend else INK, linewidth=1.1, zorder=2)
     for series in panel.series:
         if panel.labelled:
-            _join_marks(axes, series)
+            (line,) = axes.plot(*_coordinates(series.marks), linestyle=series.joined_by, linewidth=1.0)
+            line.set(color=series.colour, alpha=0.75, zorder=2)
         for law in series.laws:
             _draw_law(axes, law)
-    # Where marks coincide the round ones of the first series are on top, which leave the corners of others in sight.
+    # The round marks of the first series are on top, so that the corners of others remain visible.
     for series in reversed(panel.series):
         _draw_marks(axes, series, panel.limits, alone=len(panel.series) == 1)
 
 
 def _draw_background(axes: Axes, marks: Sequence[Mark]) -> None:
-    """Marks of other series in grey, to compare with."""
     if marks:
-        cores, values = zip(*((mark.cores, mark.estimate.value) for mark in marks), strict=True)
-        (dots,) = axes.plot(cores, values, linestyle="none", marker=".", markersize=4.0, color=FAINT, zorder=0.5)
+        (dots,) = axes.plot(*_coordinates(marks), linestyle="none", marker=".", markersize=4.0, color=FAINT, zorder=0.5)
         dots.set(markeredgewidth=0.0, alpha=0.6)
 
 
 def _draw_level(axes: Axes, level: Level, limits: tuple[float, float]) -> None:
-    """A horizontal line, left out where it is above the axis, and its band."""
+    """A horizontal line with its band, unless the line is above the axis."""
     estimate = level.estimate
     if estimate.value <= limits[1]:
         axes.axhline(estimate.value, color=level.colour, linewidth=level.width, linestyle=level.stroke, zorder=2)
@@ -119,7 +113,7 @@ def _draw_level(axes: Axes, level: Level, limits: tuple[float, float]) -> None:
 
 
 def _draw_law(axes: Axes, law: LawLine) -> None:
-    """A law as a line, dashed beyond the most cores measured, with its band."""
+    """A law as a line with its band, dashed beyond the measured cores."""
     curve = law.curve
     measured, beyond = curve.split(law.measured_to)
     axes.plot(measured.cores, measured.middle, color=law.colour, linestyle=law.stroke, linewidth=law.width, zorder=2)
@@ -131,20 +125,12 @@ def _draw_law(axes: Axes, law: LawLine) -> None:
         )
 
 
-def _join_marks(axes: Axes, series: Series) -> None:
-    cores, values = zip(*((mark.cores, mark.estimate.value) for mark in series.marks), strict=True)
-    look: dict[str, Any] = {
-        "color": series.colour,
-        "linestyle": series.joined_by,
-        "linewidth": 1.0,
-        "alpha": 0.75,
-        "zorder": 2,
-    }
-    axes.plot(cores, values, **look)
+def _coordinates(marks: Sequence[Mark]) -> tuple[list[float], list[float]]:
+    return [mark.cores for mark in marks], [mark.estimate.value for mark in marks]
 
 
 def _label_series(axes: Axes, panel: Panel) -> None:
-    """Name every series at the right of the panel, beside its last mark or as near as the other names leave room."""
+    """Name every series at the right of the panel, beside its last mark or as close as possible."""
     low, high = panel.limits
     last = [one.marks[-1] for one in panel.series]
     heights = [min(1.0, max(0.0, (mark.estimate.value - low) / (high - low))) for mark in last]
@@ -172,41 +158,35 @@ def _label_series(axes: Axes, panel: Panel) -> None:
 
 
 def _draw_marks(axes: Axes, series: Series, limits: tuple[float, float], *, alone: bool) -> None:
-    """Marks with their bars, never joined; hollow where they are not valid, and above others where predicted.
-
-    The bars of a few marks that are not `alone` have ends, by which those that overlap are told apart.
-    """
+    """Marks with their bars, hollow if not valid; the bars of a few marks have ends unless the series is `alone`."""
     few = len(series.marks) <= FEW_MARKS
     bars = [mark for mark in series.marks if has_bar(mark.estimate)]
     if bars:
         lengths = bar_lengths([mark.estimate for mark in bars], limits)
-        values = [mark.estimate.value for mark in bars]
-        cores = [mark.cores for mark in bars]
         caps = CAP_POINTS if few and not alone else 0.0
-        axes.errorbar(cores, values, lengths, fmt="none", ecolor=series.colour, elinewidth=1.0, capsize=caps)
+        axes.errorbar(*_coordinates(bars), lengths, fmt="none", ecolor=series.colour, elinewidth=1.0, capsize=caps)
     for valid in (True, False):
         marks = [mark for mark in series.marks if mark.valid is valid]
         if marks:
             axes.plot(
-                [mark.cores for mark in marks],
-                [mark.estimate.value for mark in marks],
+                *_coordinates(marks),
                 linestyle="none",
                 marker=series.marker,
                 color=series.colour,
                 markersize=MARK_POINTS if few else CROWDED_POINTS,
                 markerfacecolor=series.colour if valid else "none",
                 markeredgewidth=1.1,
-                zorder=4 if series.predicted else 3,
+                zorder=3,
             )
 
 
 def has_bar(estimate: Estimate) -> bool:
-    """Whether there is an interval to draw: none where it is not known, or where the value is exact by definition."""
+    """Whether an estimate has an interval of some width."""
     return estimate.low is not None and estimate.high is not None and estimate.low < estimate.high
 
 
 def bar_lengths(estimates: Sequence[Estimate], limits: tuple[float, float]) -> Floats:
-    """How far bars reach below and above their values; those that leave the axis are cut one height beyond it."""
+    """The lengths of bars below and above their values, cut at one height beyond the axis."""
     low, high = limits
     values = np.array([estimate.value for estimate in estimates])
     lows = np.array([max(estimate.low or 0.0, low - (high - low)) for estimate in estimates])
@@ -216,7 +196,6 @@ def bar_lengths(estimates: Sequence[Estimate], limits: tuple[float, float]) -> F
 
 
 def _legend(specification: CoresFigure) -> list[Key]:
-    """One line for everything that is drawn, each label once."""
     panels, series = specification.panels, specification.series
     keys: list[Key] = [*_series_keys(series)]
     if any(panel.background for panel in panels):
@@ -226,24 +205,23 @@ def _legend(specification: CoresFigure) -> list[Key]:
     keys += _line_keys(specification.laws)
     if any(one.size is not None for one in series):
         keys.append(upright_key("recommended size"))
-    levels = [panel.target for panel in panels if panel.target] + [lvl for one in series for lvl in one.levels]
-    keys += _line_keys(levels)
+    keys += _line_keys(
+        [panel.target for panel in panels if panel.target] + [lvl for one in series for lvl in one.levels]
+    )
     if any(law.extrapolates for law in specification.laws):
         keys.append(shade_key("extrapolated", shaded=any(panel.extrapolated for panel in panels)))
-    measured = [mark for one in series if not one.predicted for mark in one.marks]
-    return keys if all(mark.valid for mark in measured) else [*keys, hollow_key()]
+    return keys if all(mark.valid for one in series for mark in one.marks) else [*keys, hollow_key()]
 
 
 def _series_keys(series: Iterable[Series]) -> list[Key]:
     named = {one.label: one for one in series if one.in_legend}
     return [
-        mark_key(" · ".join(filter(None, (label, one.remark))), one.colour, one.marker, hollow=one.predicted)
-        for label, one in named.items()
+        mark_key(" · ".join(filter(None, (label, one.remark))), one.colour, one.marker) for label, one in named.items()
     ]
 
 
 def _line_keys(lines: Sequence[LawLine] | Sequence[Level]) -> list[Key]:
-    """A key for every label; in ink where the lines of a label differ in colour."""
+    """A key for every label, in ink if its lines differ in colour."""
     keys: list[Key] = []
     for label in dict.fromkeys(line.label for line in lines):
         own = [line for line in lines if line.label == label]

@@ -1,4 +1,4 @@
-"""Draw figures by name: each is finished in our style and laid out once, ready to be saved in any format."""
+"""Draw figures by name, in our style and laid out once, ready to be saved in any format."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,16 +24,16 @@ __all__ = [
     "draw_traces",
 ]
 
-# A series has a panel in each of half a dozen figures; more than so many take a minute to draw.
+# At most this many series on a page; each has a panel in half a dozen figures, and more take a minute to draw.
 MOST_SERIES = 24
 
-# The machine and the day in a corner of every figure: how large, and how long at most.
+# The size and the longest line of the machine and day in a corner of every figure.
 STAMP_POINTS, STAMP_EMS = 6.5, 70.0
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure with its caption; kind and title are those of its registration."""
+    """A figure with its caption; kind and title come from the registry."""
 
     caption: str
     figure: Figure
@@ -43,7 +43,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class NotDrawn:
-    """Why a kind of figure has nothing to draw, in one sentence."""
+    """The reason why a kind of figure has nothing to draw."""
 
     reason: str
     kind: str = ""
@@ -53,9 +53,9 @@ class NotDrawn:
 def draw_figures(
     evaluation: Evaluation, names: Sequence[str] | None = None, target: float | None = None
 ) -> Iterator[Drawing | NotDrawn]:
-    """Draw figures of an evaluated folder: the named ones, or every kind, with those of traces where there are any.
+    """Draw figures of an evaluated folder: the named ones, or every kind of its rows and traces.
 
-    With a target throughput, units per second, the sizes that reach it are marked.
+    With a target throughput in units per second, figures mark the sizes that reach it.
     """
     stamp = where_and_when(evaluation.folder.rows)
     yield from draw_kinds("rows", evaluation, names, target, stamp)
@@ -64,7 +64,7 @@ def draw_figures(
 
 
 def draw_page_figures(evaluation: Evaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
-    """Draw figures for a page, the named ones or every kind; of very many series the first."""
+    """Draw figures for a page: the named ones or every kind, for the first `MOST_SERIES` series."""
     part, series = first_series(evaluation, MOST_SERIES), len(keys_of_series(evaluation))
     stamp = where_and_when(evaluation.folder.rows)
     note = f"The first {len(keys_of_series(part))} of {series} series; `scaling plot` draws all."
@@ -81,48 +81,43 @@ def draw_page_figures(evaluation: Evaluation, names: Sequence[str] | None = None
 def draw_traces(
     traces: Sequence[Trace], names: Sequence[str] | None = None, stamp: str = ""
 ) -> Iterator[Drawing | NotDrawn]:
-    """Draw figures of traces: the named ones, or every kind; none where there are no traces."""
+    """Draw figures of traces, if any: the named ones, or every kind."""
     for feature in features() if traces else ():
         if "traces" in feature.subjects:
             yield from draw_kinds("traces", resolve(feature.subjects["traces"])(traces), names, stamp=stamp)
 
 
 def draw_roofline(achieved: Sequence[RooflinePoint], stamp: str = "") -> Iterator[Drawing | NotDrawn]:
-    """Draw what networks achieve of their machine's ceilings."""
+    """Draw networks below the ceilings of their machine."""
     yield from draw_kinds("ceilings", achieved, None, stamp=stamp)
 
 
 def draw_kinds(
     needs: Needs, subject: object, names: Sequence[str] | None, target: float | None = None, stamp: str = ""
 ) -> Iterator[Drawing | NotDrawn]:
-    """Draw the figures of one subject: the named ones, or every kind there is; `stamp` is its machine and day."""
+    """Draw the figures of one subject: the named ones, or every kind; `stamp` is its machine and day."""
     available = {kind.name: kind for kind in kinds(needs)}
     for name in available if names is None else names:
         yield _finish(available[name], subject, target, stamp)
 
 
 def _finish(kind: FigureKind, subject: object, target: float | None, stamp: str) -> Drawing | NotDrawn:
-    """Draw one figure in our style; its files and the page share one layout."""
+    """Draw one figure in our style; files and page share its layout."""
     function = resolve(kind.function)
     with style():
         drawing: Drawing | NotDrawn = function(subject, target) if kind.takes_target else function(subject)
         if isinstance(drawing, Drawing):
             _write_stamp(drawing.figure, on_one_line(stamp))
-            _lay_out(drawing.figure)
+            if engine := drawing.figure.get_layout_engine():
+                engine.execute(drawing.figure)
+                drawing.figure.set_layout_engine(None)
             drawing = replace(drawing, caption=on_one_line(drawing.caption))
     return replace(drawing, kind=kind.name, title=kind.title)
 
 
 def _write_stamp(figure: Figure, stamp: str) -> None:
-    """Write machine and day in a corner: above the panels, or below them where the legend is above."""
-    # An attribute that matplotlib has for its own layout; a legend within axes has none.
+    """Write machine and day in a corner: above the panels, or below them if the legend is above."""
+    # A private attribute of matplotlib, which legends within axes lack.
     above = any(getattr(legend, "_outside_loc", None) == "upper" for legend in figure.legends)
     write = figure.supxlabel if above else figure.suptitle
     write(wrap(stamp, STAMP_EMS, 1), x=0.995, ha="right", fontsize=STAMP_POINTS, color=FAINT)
-
-
-def _lay_out(figure: Figure) -> None:
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
-        figure.set_layout_engine(None)

@@ -1,4 +1,4 @@
-"""A figure that a notebook shows by itself, whether or not pyplot has been imported there."""
+"""A figure that a notebook shows without pyplot."""
 
 from io import BytesIO
 
@@ -6,12 +6,12 @@ from matplotlib import figure
 
 from scaling.reporting.plots.style import style
 
-# Sharp on screens with two pixels to a point of the page.
+# Sharp on screens with two pixels per point.
 DOTS_PER_INCH, PIXELS_PER_INCH = 144, 96
 
 
 class Figure(figure.Figure):
-    """A figure of matplotlib with a picture for notebooks."""
+    """A matplotlib figure with a picture for notebooks."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         with style():
@@ -20,7 +20,7 @@ class Figure(figure.Figure):
         return file.getvalue(), {"width": width, "height": height}
 
     def to_svg(self) -> bytes:
-        """The figure as a picture that is small in bytes."""
+        """The figure as SVG."""
         with style():
             self.savefig(file := BytesIO(), format="svg")
         return file.getvalue()

@@ -1,7 +1,4 @@
-"""Panels, axes and legends: how figures are laid out, whatever they show.
-
-A figure grows by rows: every series has its panel, however many there are.
-"""
+"""Panels, axes and legends of all figures. Every series has its panel, so that figures grow by rows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -32,16 +29,16 @@ from scaling.reporting.plots.style import colour as colour_of
 from scaling.reporting.plots.style import marker as marker_of
 from scaling.reporting.words import figure as number_words
 
-# A legend line: one artist, or several drawn upon each other, the last of which has the words.
+# A legend key: one artist, or several on top of each other, with the words of the last.
 Key = Artist | tuple[Artist, ...]
 
 WIDTH_INCHES, PANEL_HEIGHT_INCHES, SINGLE_HEIGHT_INCHES = 10.0, 2.1, 4.2
 SINGLE_WIDTH_INCHES = 7.0
-# Taller figures have their legend on top and numbers below every row.
+# Figures with more rows have their legend on top and numbers below every row.
 MOST_ROWS_ON_A_SCREEN = 6
 POINTS_PER_INCH = 72.0
 HOLLOW = "hollow: disturbed or not valid"
-# How far names at the right are from a panel, and two of them from each other, of its height.
+# The distance of names at the right from a panel in points, and from each other in panel heights.
 NAME_POINTS, NAMES_GAP = 3.0, 0.075
 
 
@@ -55,29 +52,29 @@ class Grid:
 
     @property
     def single(self) -> bool:
-        """Whether there is one panel only."""
+        """Whether there is only one panel."""
         return len(self.axes) == 1
 
     def labels(self, x: str, y: str) -> None:
-        """What the axes of all panels show, with units, written once."""
+        """Label the axes of all panels once, with units."""
         for axes in self.axes[-self.columns :]:
             axes.set_xlabel(x)
         self.figure.supylabel(y)
 
     @property
     def tall(self) -> bool:
-        """Whether it has more rows than a screen shows at once."""
+        """Whether it has more rows than fit on a screen."""
         return len(self.axes) > MOST_ROWS_ON_A_SCREEN * self.columns
 
     def title(self, index: int, name: str, remark: str = "") -> None:
-        """Write a panel's name, wrapped to its width, and below it a remark."""
+        """Write the name of a panel, wrapped to its width, with a remark below."""
         width = self.figure.get_figwidth() / self.columns - 0.55
         room = width * POINTS_PER_INCH / TEXT_POINTS
         lines = [wrap(name, room), *([wrap(remark, room * TEXT_POINTS / SMALL_POINTS, 2)] if remark else [])]
         self.axes[index].set_title("\n".join(lines), fontsize=TEXT_POINTS)
 
     def legend(self, keys: Iterable[Key]) -> None:
-        """Explain marks and lines below all panels; above them where the figure is tall."""
+        """Add a legend below all panels, or above them if the figure is tall."""
         handles = list(keys)
         if not handles:
             return
@@ -87,12 +84,12 @@ class Grid:
         columns = max(1, min(len(handles), int(room // widest)))
         where: Literal["outside upper center", "outside lower center"]
         where = "outside upper center" if self.tall else "outside lower center"
-        # matplotlib's stubs do not know of tuples.
+        # The stubs of matplotlib lack tuples of artists.
         self.figure.legend(cast("list[Artist]", handles), labels, loc=where, ncols=columns, handlelength=2.2)
 
 
 def make_grid(panels: int, *, share_y: bool = True, share_x: bool = True, height: float = PANEL_HEIGHT_INCHES) -> Grid:
-    """Make a figure with so many panels, whose grid has gaps in its last row only."""
+    """Make a figure with a number of panels in a grid."""
     columns = columns_for(panels)
     rows = ceil(panels / columns)
     size = (
@@ -119,20 +116,17 @@ def columns_for(panels: int) -> int:
 def cores_axis(
     grid: Grid, counts: Iterable[float], most_cores: float, *, square: bool = False, linear: bool = False
 ) -> None:
-    """Cores along x, at whole numbers; on logarithmic axes, also along y where the figure is `square`."""
+    """Cores along x at whole numbers; on logarithmic axes of a `square` figure, along y too."""
     distinct = sorted(set(counts))
     first, most_cores = grid.axes[0], max(most_cores, distinct[-1])
     most_ticks = 9 if grid.columns < 3 else 6
-    for axes in grid.axes if not _shares_x(grid) else grid.axes[:1]:
+    shares_x = not grid.single and first.get_shared_x_axes().joined(first, grid.axes[-1])
+    for axes in grid.axes[:1] if shares_x else grid.axes:
         _cores_along_x(axes, distinct, most_cores, most_ticks, log=logarithmic(distinct) and not linear)
     if square and logarithmic(distinct):
         for axes in grid.axes:
             axes.set_yscale("log", base=2)
         number_axis(first, powers_of_two(1.0, most_cores, most_ticks))
-
-
-def _shares_x(grid: Grid) -> bool:
-    return not grid.single and grid.axes[0].get_shared_x_axes().joined(grid.axes[0], grid.axes[-1])
 
 
 def _cores_along_x(axes: Axes, distinct: Sequence[float], most_cores: float, most_ticks: int, *, log: bool) -> None:
@@ -152,7 +146,7 @@ def _cores_along_x(axes: Axes, distinct: Sequence[float], most_cores: float, mos
 
 
 def powers_of_two(low: float, high: float, most: int) -> list[float]:
-    """Powers of two in a range, every second or third where there are too many."""
+    """Powers of two in a range; every second or third if there are too many."""
     first, last = ceil(log2(max(low, 1e-9)) - 1e-9), int(log2(high) + 1e-9)
     step = max(1, ceil((last - first + 1) / most))
     return [2.0**power for power in range(first, last + 1, step)]
@@ -165,7 +159,7 @@ def name_at_right(
     ends: tuple[float, float],
     begins: tuple[float, float] = (0.0, 0.0),
 ) -> None:
-    """Name marks beside a panel from `begins` to `ends`, at their heights or as near as other names leave room."""
+    """Name marks beside a panel from `begins` to `ends`, at their heights or as close as possible."""
     (left, bottom), (end, top) = begins, ends
     axes.set_xlim(left, end)
     axes.set_ylim(bottom, top)
@@ -193,12 +187,12 @@ def number_axis(axes: Axes, ticks: Sequence[float] | None = None) -> None:
 
 
 def tick_words(value: float) -> str:
-    """A number beside an axis, with the digits that tell it from the next."""
+    """A number beside an axis, with up to six digits."""
     return number_words(value) if abs(value) >= 1e6 else f"{value:.6g}"
 
 
 def reference(axes: Axes, y: float) -> None:
-    """Draw a thin line across a panel: what would be ideal, or unchanged."""
+    """Draw a thin line across a panel, for an ideal or unchanged value."""
     axes.axhline(y, color=INK, zorder=1, **REFERENCE)
 
 
@@ -225,7 +219,7 @@ def _bar(estimate: Estimate) -> list[list[float]]:
 
 
 def mark_key(label: str, colour: str = INK, marker: str = "o", *, hollow: bool = False) -> Line2D:
-    """A legend line for marks."""
+    """A legend key for marks."""
     key = Line2D([], [], linestyle="none", marker=marker, color=colour, label=label, markersize=MARK_POINTS)
     if hollow:
         key.set(markerfacecolor="none", markeredgewidth=1.1)
@@ -235,26 +229,26 @@ def mark_key(label: str, colour: str = INK, marker: str = "o", *, hollow: bool =
 
 
 def hollow_key() -> Line2D:
-    """The legend line for points that are not valid."""
+    """The legend key for points that are not valid."""
     return mark_key(HOLLOW, hollow=True)
 
 
 def line_key(label: str, colour: str = INK, stroke: Stroke = "-") -> Line2D:
-    """A legend line for a line."""
+    """A legend key for a line."""
     return Line2D([], [], linestyle=stroke, color=colour, label=label)
 
 
 def upright_key(label: str) -> Line2D:
-    """A legend line for a vertical line."""
+    """A legend key for a vertical line."""
     return Line2D([], [], linestyle="none", marker="|", color=INK, label=label, markersize=2.0 * MARK_POINTS)
 
 
 def band_key(label: str, colour: str = INK, stroke: Stroke = "-") -> tuple[Artist, ...]:
-    """A legend line for a line and its band."""
+    """A legend key for a line and its band."""
     return Patch(facecolor=colour, alpha=BAND_ALPHA), line_key(label, colour, stroke)
 
 
 def shade_key(label: str, *, shaded: bool) -> Key:
-    """A legend line for what is dashed, and shaded where it is."""
+    """A legend key for dashed lines, with their shade if any."""
     dashed = line_key(label, INK, "--")
     return (Patch(facecolor=FAINT, alpha=0.2), dashed) if shaded else dashed

@@ -1,4 +1,4 @@
-"""What efficiency is lost to, over cores: idle cores and slower computation, stacked."""
+"""Efficiency losses over cores, stacked: idle cores and slower computation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,6 @@ from matplotlib.path import Path
 
 from scaling.analysis.decomposition import Decomposition
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.losses import not_decomposed_sentence
 from scaling.reporting.plots.compile import bar_lengths, has_bar
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
@@ -22,7 +21,7 @@ from scaling.reporting.plots.specification import Line, series_lines, upper_limi
 from scaling.reporting.plots.style import COLOURS, INK
 from scaling.results.evaluation import Evaluation
 
-# What efficiency is lost to, from the axis outwards, with its colour.
+# The parts of a loss from the axis outwards, with their colours.
 PARTS = {
     "idle or waiting cores": COLOURS[6],
     "slower computation or spinning": COLOURS[1],
@@ -30,19 +29,19 @@ PARTS = {
     "lower IPC": COLOURS[4],
     "lower clock": COLOURS[3],
 }
-TOTAL = "all of the efficiency lost, with its 95 % interval"
-NO_CPU_TIME = "no valid point on more than one core has its CPU time beside that of its one-core point"
+TOTAL = "total efficiency loss with its 95 % interval"
+NO_CPU_TIME = "no valid point on more than one core has CPU times for itself and its one-core point"
 BAR_WIDTH = 0.72
 MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK, "markersize": 3.6}
 RECTANGLE = [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY]
-# An axis is never finer than this, in percent, so that nothing lost looks like nothing.
+# The least upper end of the axis in percent, so that small losses look small.
 LEAST_PERCENT = 5.0
 MOST_TICKS, MOST_TICKS_IN_ONE_OF_MANY = 16, 8
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The parts of a point's loss by name, in percent, and the loss itself."""
+    """The parts of a loss by name and the total, in percent."""
 
     cores: int
     parts: dict[str, float]
@@ -50,33 +49,30 @@ class Stack:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """How far its parts reach below and above the axis."""
+        """The ends of its parts below and above the axis."""
         values = self.parts.values()
         return sum(min(0.0, part) for part in values), sum(max(0.0, part) for part in values)
 
 
 def losses(evaluation: Evaluation) -> Drawing | NotDrawn:
-    """Draw, for every series and core count, the parts of the efficiency lost as a stacked bar."""
+    """Draw the efficiency loss of every series and core count as a stacked bar of its parts."""
     panels = [(line, stacks) for line in series_lines(evaluation) if (stacks := _stacks(line))]
     if not panels:
         return NotDrawn(not_decomposed_sentence(evaluation.points) or NO_CPU_TIME)
     caption = (
-        "Efficiency lost against one core, in percent of it: to cores that idle or wait, and to computation that takes "
-        "more CPU time than on one core. A part below zero is a gain. A thread that spins counts as computing. Points "
-        "that are disturbed or not valid, and those of programs that report their time themselves, have no bar."
+        "Efficiency loss in percent of the efficiency on one core: cores that idle or wait, and computation that takes "
+        "more CPU time than on one core. Parts below zero are gains. A thread that spins counts as computing. Points "
+        "that are disturbed or not valid have no bar, nor have programs that report their own time."
     )
     return Drawing(caption, _figure(panels))
 
 
 def _stacks(line: Line) -> list[Stack]:
-    return [stack for point in line.points if (stack := _stack(point))]
-
-
-def _stack(point: ScalingPoint) -> Stack | None:
-    cores, lost, efficiency = point.summary.point.cores, point.decomposition, point.efficiency
-    if lost is None or efficiency is None or cores == 1:
-        return None
-    return Stack(cores, _parts(lost), efficiency.map(lambda ratio: 100.0 * (1.0 - ratio)))
+    return [
+        Stack(cores, _parts(point.decomposition), point.efficiency.map(lambda ratio: 100.0 * (1.0 - ratio)))
+        for point in line.points
+        if (cores := point.summary.point.cores) > 1 and point.decomposition and point.efficiency
+    ]
 
 
 def _parts(lost: Decomposition) -> dict[str, float]:
@@ -98,13 +94,13 @@ def _figure(panels: Sequence[tuple[Line, list[Stack]]]) -> Figure:
     grid.axes[0].set_ylim(*limits)
     number_axis(grid.axes[0])
     _cores_axis(grid, counts)
-    grid.labels("cores", "efficiency lost, %")
+    grid.labels("cores", "efficiency loss, %")
     grid.legend(_keys(stacks))
     return grid.figure
 
 
 def _limits(stacks: Sequence[Stack]) -> tuple[float, float]:
-    """Around all parts, and around the intervals that are not absurdly wide."""
+    """Limits around all parts, and around intervals that are not very wide."""
     lows, highs = zip(*(stack.ends for stack in stacks), strict=True)
     top = upper_limit(highs, [stack.total.high for stack in stacks], LEAST_PERCENT)
     intervals = [stack.total.low for stack in stacks if stack.total.low is not None]
@@ -112,7 +108,7 @@ def _limits(stacks: Sequence[Stack]) -> tuple[float, float]:
 
 
 def _draw(axes: Axes, stacks: Sequence[Stack], counts: Sequence[int], limits: tuple[float, float]) -> None:
-    """All bars of a part as one path, and all intervals as one line: a page has hundreds of them."""
+    """All bars of a part as one path, and all intervals as one line, since a page has hundreds."""
     for name, colour in PARTS.items():
         corners = [corner for stack in stacks for corner in _corners(stack, name, counts.index(stack.cores))]
         if corners:
@@ -128,7 +124,7 @@ def _draw(axes: Axes, stacks: Sequence[Stack], counts: Sequence[int], limits: tu
 
 
 def _corners(stack: Stack, name: str, place: int) -> list[tuple[float, float]]:
-    """The corners of the bar of a part, and its first again; none where it has no such part."""
+    """The corners of the bar of a part, the first one twice; empty without this part."""
     if name not in stack.parts:
         return []
     part = stack.parts[name]
@@ -141,7 +137,7 @@ def _corners(stack: Stack, name: str, place: int) -> list[tuple[float, float]]:
 
 
 def _cores_axis(grid: Grid, counts: Sequence[int]) -> None:
-    """Counts side by side, every second or third of them named where there are many."""
+    """Core counts side by side; many have names at every second or third only."""
     most = MOST_TICKS if grid.single else MOST_TICKS_IN_ONE_OF_MANY
     every = -(-len(counts) // most)
     grid.axes[0].set_xlim(-0.6, len(counts) - 0.4)

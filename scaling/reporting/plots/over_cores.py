@@ -1,7 +1,6 @@
-"""Figures of every series over cores: efficiency, speedup, SMT yield, Karp–Flatt serial fraction, modes.
+"""Figures over cores: efficiency, speedup, SMT yield, serial fraction (Karp and Flatt, CACM 33(5), 1990), modes.
 
-Each turns an evaluation into a specification; `compile.py` draws it. Serial fraction by core count: Karp and Flatt,
-CACM 33(5), 1990.
+Each turns an evaluation into a specification, which `compile.py` draws.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,12 +41,12 @@ from scaling.reporting.plots.style import COLOURS, INK, colour, marker
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
-# A law that is off its curve by no more than this, of the height of a panel, is not seen beside it.
+# A law is drawn beside its curve from this distance on, in heights of a panel.
 VISIBLY = 0.04
-# How far beyond the marks a curve is drawn on a linear axis.
+# The end of a curve over its last mark, on a linear axis.
 A_LITTLE = 1.25
-ONE_CORE_ONLY = "no point on more than one core was measured beside its one-core point"
-WEAK = "Weak scaling: the items grow with the cores, speedup is the scaled one, and the law is Gustafson's."
+ONE_CORE_ONLY = "no point on more than one core was measured together with its one-core point"
+WEAK = "Weak scaling: items grow with cores, speedup is scaled speedup, and the law is Gustafson's."
 COMMON_EFFICIENCY = "efficiency over one core with one thread, %"
 COMMON_SPEEDUP = "speedup, times one core with one thread"
 MARKS = "Bars are 95 % confidence intervals over launches; hollow marks are disturbed or not valid"
@@ -55,23 +54,23 @@ MARKS = "Bars are 95 % confidence intervals over launches; hollow marks are dist
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is drawn over cores: its estimate at a point, and the curve in the same unit."""
+    """A quantity over cores: the marks of a line, and its curve in the same unit; `least` is the lowest upper limit."""
 
     y_label: str
     marks: Callable[[Line], list[Mark]]
-    curve: Callable[[Line, Sequence[float]], Curve | None]
     least: float
+    curve: Callable[[Line, Sequence[float]], Curve | None] = lambda line, counts: None
 
 
 def specify(line: Line, quantity: Quantity, counts: Sequence[float]) -> Series:
-    """The series of a line: its marks and its curve beneath them, in the line's colour and marker."""
+    """The marks and the curve of a line, in its colour and marker."""
     curve, own = quantity.curve(line, counts), colour(line.index)
     laws = [LawLine("curve", curve, line.fit.most_cores, own)] if curve and line.fit else []
     return Series(line.name, quantity.marks(line), own, marker(line.index), laws, remark=curve_remark(line))
 
 
 def measured_lines(evaluation: Evaluation, quantity: Quantity, *, common: bool = False) -> list[Line]:
-    """The lines that have a mark: against one core with as many threads or, `common`, with one where levels differ."""
+    """The lines with a mark, relative to one core; with `common`, to one core with one thread if SMT levels differ."""
     lines = (line if common else replace(line, common=None) for line in series_lines(evaluation))
     return [line for line in lines if quantity.marks(line)]
 
@@ -82,7 +81,7 @@ def core_counts(lines: Sequence[Line], quantity: Quantity) -> list[float]:
 
 
 def curve_remark(line: Line) -> str:
-    """How well a law describes a series, or that it has no curve."""
+    """The description of a series by its law, or that it has no curve."""
     if line.fit is None:
         return "no curve: one core count"
     within = line.fit.described_within
@@ -102,26 +101,22 @@ def _percent(estimate: Estimate | None) -> Estimate | None:
 
 
 def _speedup_curve(line: Line, counts: Sequence[float]) -> Curve | None:
-    """Its speedup, against one core with one thread where several SMT levels are compared."""
-    if line.fit is None:
+    """The speedup of a line, relative to one core with one thread if it has a `common_fit`."""
+    fit, common = line.fit, line.common_fit
+    if fit is None:
         return None
-    cores = curve_counts(line.fit, drawing_limit(line.fit, counts))
-    return band(cores, _speedups(line.fit, line.common_fit, cores))
-
-
-def _speedups(fit: SeriesFit, common: SeriesFit | None, cores: Floats) -> Floats:
+    cores = _cores_drawn(fit, counts)
     if common is None or common is fit:
-        return fit.draws.speedup(cores)
+        return band(cores, fit.draws.speedup(cores))
     level = level_curves(by_settings([common, fit])[0])[-1]
-    speedups: Floats = np.exp(level.log_efficiency(cores)) * cores
-    return speedups
+    return band(cores, np.exp(level.log_efficiency(cores)) * cores)
 
 
-def drawing_limit(fit: SeriesFit, counts: Sequence[float]) -> float:
-    """Up to how many cores a curve is drawn beside marks at these counts: a little beyond its own."""
+def _cores_drawn(fit: SeriesFit, counts: Sequence[float]) -> Floats:
+    """The core counts of a curve beside marks at these counts, a little beyond its own marks."""
     most = fit.most_cores
     wanted = EXTRAPOLATION_LIMIT * most if logarithmic(counts) else max(A_LITTLE * most, *counts)
-    return min(wanted, EXTRAPOLATION_LIMIT * most)
+    return curve_counts(fit, min(wanted, EXTRAPOLATION_LIMIT * most))
 
 
 def _efficiency_curve(line: Line, counts: Sequence[float]) -> Curve | None:
@@ -132,50 +127,39 @@ def _efficiency_curve(line: Line, counts: Sequence[float]) -> Curve | None:
 def _throughput_curve(line: Line, counts: Sequence[float]) -> Curve | None:
     if line.fit is None:
         return None
-    cores = curve_counts(line.fit, drawing_limit(line.fit, counts))
+    cores = _cores_drawn(line.fit, counts)
     return band(cores, line.fit.series.work * np.exp(-line.fit.draws.log_time(cores)))
 
 
-def throughput(point: ScalingPoint) -> Estimate | None:
-    """Items per second; steps per second where items were not counted."""
-    summary = point.summary
-    return summary.rate or (summary.step.map(lambda seconds: 1.0 / seconds) if summary.step else None)
-
-
 def _throughput_marks(line: Line) -> list[Mark]:
-    """Throughput needs no baseline: a point is valid if its own launches are."""
+    """Items per second, or else steps per second; without a baseline, a point is valid if its launches are."""
+    summaries = [point.summary for point in line.points]
     return finite_marks(
-        Mark(point.summary.point.cores, rate, point.summary.valid)
-        for point in line.points
-        if (rate := throughput(point))
+        Mark(one.point.cores, rate, one.valid)
+        for one in summaries
+        if (rate := one.rate or (one.step and one.step.map(lambda seconds: 1.0 / seconds)))
     )
 
 
 EFFICIENCY = Quantity(
     "parallel efficiency, %",
     lambda line: _marks(line, lambda point: _percent(point.common_efficiency if line.common else point.efficiency)),
+    100.0,
     _efficiency_curve,
-    least=100.0,
 )
 SPEEDUP = Quantity(
     "speedup, times one core",
     lambda line: _marks(line, lambda point: point.common_speedup if line.common else point.speedup),
+    2.0,
     _speedup_curve,
-    least=2.0,
 )
 SCALED_SPEEDUP = replace(SPEEDUP, y_label="scaled speedup, times one core")
-THROUGHPUT = Quantity("throughput, items/s", _throughput_marks, _throughput_curve, least=0.0)
+THROUGHPUT = Quantity("throughput, items/s", _throughput_marks, 0.0, _throughput_curve)
 SMT_YIELD = Quantity(
-    "SMT yield, times one thread per core",
-    lambda line: _marks(line, lambda point: point.smt_yield),
-    lambda line, counts: None,
-    least=1.1,
+    "SMT yield, times one thread per core", lambda line: _marks(line, lambda point: point.smt_yield), 1.1
 )
 KARP_FLATT = Quantity(
-    "Karp–Flatt serial fraction, %",
-    lambda line: _marks(line, lambda point: _percent(point.karp_flatt)),
-    lambda line, counts: None,
-    least=0.1,
+    "Karp–Flatt serial fraction, %", lambda line: _marks(line, lambda point: _percent(point.karp_flatt)), 0.1
 )
 
 
@@ -189,7 +173,7 @@ def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
     limits, common = y_limits(series, EFFICIENCY.least), any(line.common for line in lines)
     caption = (
         f"Speedup divided by cores: at 100 % every core adds as much as the first{_baseline_words(lines)}. {MARKS}. "
-        "The line is the curve of each series with the band that holds it with a probability of 95 %."
+        "Lines are the curves of series with 95 % bands."
     )
     label = COMMON_EFFICIENCY if common else EFFICIENCY.y_label
     return Drawing(
@@ -198,64 +182,60 @@ def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
 
 
 def together(evaluation: Evaluation) -> Drawing | NotDrawn:
-    """Draw the parallel efficiency of all series in one pair of axes, each named at its end."""
+    """Draw the parallel efficiency of all series in one pair of axes, with their names at the right."""
     lines = measured_lines(evaluation, EFFICIENCY, common=True)
     if max(core_counts(lines, EFFICIENCY), default=1) == 1:
         return NotDrawn(ONE_CORE_ONLY)
     if len(lines) <= MOST_TOGETHER:
         return NotDrawn(
-            f"`efficiency` has up to {MOST_TOGETHER} series in one pair of axes, and there are {len(lines)}"
+            f"`efficiency` draws up to {MOST_TOGETHER} series in one pair of axes, and there are {len(lines)}"
         )
     levels = _levels(lines)
     most = max(map(len, levels))
     if most > MOST_LABELLED:
         return NotDrawn(
-            f"{most} series are too many for one pair of axes; choose some with `where=`, or see `efficiency`"
+            f"{most} series are too many for one pair of axes; choose some with `where=`, or use `efficiency`"
         )
     drawn = [[_joined(line, index) for index, line in enumerate(level)] for level in levels]
     limits = y_limits([one for level in drawn for one in level], EFFICIENCY.least)
     titles = [f"{count(level[0].point.smt, 'thread')} per core" if len(levels) > 1 else "" for level in levels]
     shown = [Panel(level, limits, title, labelled=True) for level, title in zip(drawn, titles, strict=True)]
     caption = (
-        f"Speedup divided by cores, of all series{_baseline_words(lines)}. {MARKS}. The lines join marks and are no "
-        f"curves; `efficiency` has these.{weak_words(lines)}"
+        f"Speedup divided by cores, of all series{_baseline_words(lines)}. {MARKS}. Lines connect marks; `efficiency` "
+        f"has the curves.{weak_words(lines)}"
     )
     return Drawing(caption, compile_figure(CoresFigure(shown, EFFICIENCY.y_label, ideal=100.0)))
 
 
 def _levels(lines: Sequence[Line]) -> list[list[Line]]:
-    """All lines or, where these are too many for one pair of axes, those of every number of threads per core."""
+    """The lines in one group, or by SMT level if they are too many for one pair of axes."""
     levels = sorted({line.point.smt for line in lines}) if len(lines) > MOST_LABELLED else []
     return [[line for line in lines if line.point.smt == level] for level in levels] or [list(lines)]
 
 
 def _joined(line: Line, index: int) -> Series:
-    """The marks of a line, joined; its colour and marker are those of its place among the others."""
+    """The joined marks of a line, with the colour and marker of its index among the others."""
     return Series(
-        line.name,
-        EFFICIENCY.marks(line),
-        colour(index),
-        marker(index),
-        joined_by="-" if index < len(COLOURS) else "--",
+        line.name, EFFICIENCY.marks(line), colour(index), marker(index), joined_by="-" if index < len(COLOURS) else "--"
     )
 
 
 def _baseline_words(lines: Sequence[Line]) -> str:
-    """Which baseline a figure is against, where cores with several numbers of threads are compared."""
+    """The common baseline of SMT levels, if there are several."""
     if not any(line.common for line in lines):
         return ""
-    return "; all SMT levels are against one core with one thread, so above it further threads yield more than is lost"
+    return "; all SMT levels are relative to one core with one thread, so that further threads can exceed 100 %"
 
 
 def weak_words(lines: Sequence[Line]) -> str:
-    """The end of a caption of lines under weak scaling; nothing where there are none."""
+    """The end of a caption of lines under weak scaling, if any."""
     weak = [line for line in lines if line.point.scale == "weak"]
     some = "" if len(weak) == len(lines) else "Series with scale=weak: "
     return f" {some}{WEAK}" if weak else ""
 
 
 def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
-    """Draw speedup with its curve, and the law alone where it differs visibly."""
+    """Draw speedup with its curve, and the law alone if it differs visibly."""
     lines = measured_lines(evaluation, SPEEDUP, common=True)
     counts = core_counts(lines, SPEEDUP)
     if max(counts, default=1) == 1:
@@ -273,8 +253,8 @@ def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
     )
     caption = (
         f"Times as fast as one core{_baseline_words(lines)}; on the dotted line every core adds as much as the first. "
-        f"{MARKS}. The line is the curve of each series with the band that holds it with a probability of 95 %, dashed "
-        f"beyond the cores measured; where it differs, the law alone is thin.{weak_words(lines)}"
+        f"{MARKS}. Lines are the curves of series with 95 % bands, dashed beyond the measured cores; a thin line is a "
+        f"law that differs from its curve.{weak_words(lines)}"
     )
     weak = all(line.point.scale == "weak" for line in lines)
     label = COMMON_SPEEDUP if any(line.common for line in lines) else (SCALED_SPEEDUP if weak else SPEEDUP).y_label
@@ -282,7 +262,7 @@ def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
 
 
 def _with_law(line: Line, series: Series, limits: tuple[float, float]) -> Series:
-    """The series with its law by itself, thin, where that is seen beside the curve."""
+    """The series with its law as a thin line, if the law is visible beside the curve."""
     if line.fit is None or not series.laws:
         return series
     curve = series.laws[0].curve
@@ -298,21 +278,20 @@ def smt(evaluation: Evaluation) -> Drawing | NotDrawn:
     lines = measured_lines(evaluation, SMT_YIELD)
     if not lines:
         several = any(line.point.smt > 1 for line in series_lines(evaluation))
-        reason = "no point with several threads of a core was measured beside the same cores with one thread each"
+        reason = "no point with several threads per core was measured together with the same cores at one thread each"
         return NotDrawn(reason if several else "no point uses a second thread of a core")
-    series = [specify(line, SMT_YIELD, ()) for line in lines]
-    series = [replace(one, remark="") for one in series]
+    series = [replace(specify(line, SMT_YIELD, ()), remark="") for line in lines]
     limits = _around_one([mark.estimate for one in series for mark in one.marks])
     drawn = [replace(panel, remark="") for panel in panels(lines, series, limits)]
     caption = (
-        "Throughput with several threads per core divided by throughput with one, on the same cores: above 1 the "
-        f"further threads help, below 1 they harm. {MARKS}."
+        "Throughput with several threads per core divided by throughput with one on the same cores: above 1, further "
+        f"threads help; below 1, they harm. {MARKS}."
     )
     return Drawing(caption, compile_figure(CoresFigure(drawn, SMT_YIELD.y_label, ideal=1.0)))
 
 
 def _around_one(estimates: Sequence[Estimate]) -> tuple[float, float]:
-    """Around 1, and around all values with the intervals that are not absurdly wide."""
+    """Limits around 1 and all values, with intervals that are not very wide."""
     values = [estimate.value for estimate in estimates]
     top = upper_limit(values, [estimate.high for estimate in estimates], SMT_YIELD.least)
     lows = [estimate.low for estimate in estimates if estimate.low is not None]
@@ -324,26 +303,25 @@ def karp_flatt(evaluation: Evaluation) -> Drawing | NotDrawn:
     """Draw the serial fraction at every core count, and Amdahl's serial fraction as fitted."""
     lines = measured_lines(evaluation, KARP_FLATT)
     if not lines:
-        return NotDrawn("no point of fixed work on more than one core was measured beside its one-core point")
+        return NotDrawn("no point of fixed work on more than one core was measured together with its one-core point")
     series = [replace(specify(line, KARP_FLATT, ()), levels=_fitted_serial_fraction(line)) for line in lines]
     limits = _around_zero([mark.estimate for one in series for mark in one.marks])
     caption = (
         "The serial fraction that explains the speedup at each core count by itself: constant under Amdahl's law, "
-        f"rising where overhead grows with cores, negative where speedup is superlinear. {MARKS}."
+        f"rising if overhead grows with cores, negative if speedup is superlinear. {MARKS}."
     )
     drawn = [panel if len(panel.series) == 1 else replace(panel, remark="") for panel in panels(lines, series, limits)]
-    figure = CoresFigure(drawn, KARP_FLATT.y_label, ideal=0.0)
-    return Drawing(caption, compile_figure(figure))
+    return Drawing(caption, compile_figure(CoresFigure(drawn, KARP_FLATT.y_label, ideal=0.0)))
 
 
 def _fitted_serial_fraction(line: Line) -> list[Level]:
-    """The serial fraction of a series; none where no law describes it."""
+    """The serial fraction of the law that describes a series, if any."""
     percent = _percent(line.fit.serial_fraction) if line.fit and not line.fit.is_short else None
     return [Level(percent, colour(line.index), "serial fraction of the law")] if percent else []
 
 
 def _around_zero(estimates: Sequence[Estimate]) -> tuple[float, float]:
-    """From zero, or lower where values are negative, to above all values; unbounded intervals are cut."""
+    """Limits from zero, or below negative values, to above all values; unbounded intervals are cut."""
     values = [estimate.value for estimate in estimates]
     least = max(KARP_FLATT.least, *(abs(value) for value in values))
     top = upper_limit(values, [estimate.high for estimate in estimates], least)
@@ -359,20 +337,18 @@ def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
             pairs.setdefault(replace(line.point, mode=""), []).append(line)
     pairs = {point: lines for point, lines in pairs.items() if len(lines) > 1}
     if not pairs:
-        return NotDrawn("no workload was measured on several cores both in training and in inference")
+        return NotDrawn("no workload was measured on several cores in both training and inference")
     order = sorted({line.point.mode for lines in pairs.values() for line in lines}, reverse=True)
     groups = [
-        [_in_mode(line, order) for line in sorted(lines, key=lambda line: order.index(line.point.mode))]
+        [_in_mode(line, index) for index, mode in enumerate(order) for line in lines if line.point.mode == mode]
         for lines in pairs.values()
     ]
     limits = y_limits([series for group in groups for series in group], EFFICIENCY.least)
     titles = distinct_names(list(pairs))
     by_mode = [Panel(group, limits, title) for group, title in zip(groups, titles, strict=True)]
-    caption = f"Parallel efficiency of the same workload in each mode; where they differ, so do sizes. {MARKS}."
+    caption = f"Parallel efficiency of the same workload in each mode; if it differs, so do the sizes. {MARKS}."
     return Drawing(caption, compile_figure(CoresFigure(by_mode, EFFICIENCY.y_label, ideal=100.0)))
 
 
-def _in_mode(line: Line, order: Sequence[str]) -> Series:
-    index = order.index(line.point.mode)
-    look = colour(index), marker(index)
-    return Series(line.point.mode, EFFICIENCY.marks(line), *look, in_legend=True)
+def _in_mode(line: Line, index: int) -> Series:
+    return Series(line.point.mode, EFFICIENCY.marks(line), colour(index), marker(index), in_legend=True)

@@ -1,7 +1,4 @@
-"""Which CPUs of the machine each placement used, on a plan of the machine.
-
-The plan has cores in their caches, those in NUMA nodes, those in sockets, packed side by side.
-"""
+"""The CPUs that each placement used, on a plan of the machine with cores in caches in NUMA nodes in sockets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +23,7 @@ from scaling.results.machine_file import MachineFile
 Level = Literal["core", "cache", "node", "socket"]
 
 PADDING = {"core": 0.08, "cache": 0.14, "node": 0.16, "socket": 0.2}
-# A block is about so many times as wide as it is high.
+# The wanted width of a block over its height.
 BROAD = 2.0
 
 
@@ -42,13 +39,13 @@ class Box:
     cpus: Cpus = ()
 
     def shift(self, x: float, y: float) -> "Box":
-        """The same elsewhere."""
+        """The box moved by a distance."""
         return replace(self, x=self.x + x, y=self.y + y)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All boxes of a machine, outer ones first, and the room they take."""
+    """All boxes of a machine, outer ones first, and their total size."""
 
     width: float
     height: float
@@ -56,46 +53,48 @@ class Plan:
 
     @property
     def cores(self) -> tuple[Box, ...]:
-        """The cores alone."""
-        return tuple(box for box in self.boxes if box.level == "core")
+        """The cores."""
+        return self.groups("core")
 
     def groups(self, level: Level) -> tuple[Box, ...]:
-        """The sockets, nodes or caches."""
+        """The boxes of a level."""
         return tuple(box for box in self.boxes if box.level == level)
 
 
 def machine_plan(machine: MachineFile) -> Plan:
-    """The machine's picture; a group that holds all there is anyway is not drawn, except the socket."""
+    """The plan of a machine, without a node or cache that contains everything."""
     by_socket: dict[int, dict[int, dict[int, list[Cpus]]]] = {}
     for core in machine.cores:
         socket, node, cache = (_group_index(core, groups) for groups in (machine.sockets, machine.nodes, machine.l3s))
         by_socket.setdefault(socket, {}).setdefault(node, {}).setdefault(cache, []).append(core)
-    sockets = []
+    sockets, several_nodes = [], len(machine.nodes) > 1
     for nodes in by_socket.values():
         inner = [
-            _pack(list(map(_cache_plan, caches.values())), "node", len(machine.nodes) > 1) for caches in nodes.values()
+            _pack(
+                [_pack(list(map(_core_plan, cores)), "cache", True) for cores in caches.values()], "node", several_nodes
+            )
+            for caches in nodes.values()
         ]
         sockets.append(_pack(inner, "socket", True))
     return _pack(sockets, "socket", False)
 
 
-def _cache_plan(cores: Sequence[Cpus]) -> Plan:
-    return _pack([Plan(1.0, 1.0, (Box("core", 0.0, 0.0, 1.0, 1.0, core),)) for core in cores], "cache", True)
+def _core_plan(core: Cpus) -> Plan:
+    return Plan(1.0, 1.0, (Box("core", 0.0, 0.0, 1.0, 1.0, core),))
 
 
 def _group_index(core: Cpus, groups: Sequence[Cpus]) -> int:
-    """Which of the groups a core is in; -1 for none."""
     return next((index for index, group in enumerate(groups) if core[0] in group), -1)
 
 
 def _columns(parts: int, wanted: float) -> int:
-    """How many side by side: as many as look best among the numbers that leave the fewest holes."""
+    """The number of parts side by side: near the wanted one, with few holes in the last row."""
     likely = range(max(1, int(wanted / 1.5)), max(1, min(parts, ceil(1.5 * wanted))) + 1)
     return min(likely, key=lambda columns: (-parts % columns, round(abs(log(columns / wanted)), 1), -columns))
 
 
 def _pack(parts: Sequence[Plan], level: Level, boxed: bool) -> Plan:
-    """Parts side by side in rows from the top, within a box of their own where it says something."""
+    """Parts side by side in rows from the top, in a box of their own if `boxed`."""
     wide, high = max(part.width for part in parts), max(part.height for part in parts)
     columns = _columns(len(parts), sqrt(len(parts) * BROAD * high / wide))
     rows = ceil(len(parts) / columns)
@@ -110,9 +109,9 @@ def _pack(parts: Sequence[Plan], level: Level, boxed: bool) -> Plan:
     return Plan(width, height, tuple(boxes))
 
 
-# On a machine with many CPUs fewer panels say as much.
+# The most panels, and the most for a machine with more than LARGE CPUs.
 MOST_PANELS, MOST_PANELS_IF_LARGE, LARGE = 12, 6, 64
-# Where cells are smaller than this, a number does not fit in.
+# Smaller cells have no room for a number.
 LEAST_CELL_POINTS = 15.0
 USED = COLOURS[0]
 OUTLINES: dict[Level, tuple[str, float, Stroke]] = {
@@ -125,7 +124,7 @@ GROUPS: dict[Level, str] = {"socket": "socket", "node": "NUMA node", "cache": "s
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a placement gave a run of so many cores."""
+    """The CPUs that a placement gave to a run."""
 
     placement: str
     smt: int
@@ -137,7 +136,7 @@ def placement(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a panel for the fewest, the middle and the most cores of every placement and number of threads per core."""
     machine = result.folder.machine
     if machine is None:
-        return NotDrawn("the folder does not say what its machine is made of")
+        return NotDrawn("the folder has no file that describes its machine")
     used = used_of(result)
     groups: dict[tuple[str, int], list[Used]] = {}
     for one in used:
@@ -147,16 +146,12 @@ def placement(result: Evaluation) -> Drawing | NotDrawn:
     chosen = [one for group in groups.values() for one in few(group, most)]
     left = f" {len(chosen)} of {len(used)} are drawn." if len(chosen) < len(used) else ""
     about = f" of {machine.host}, {machine.cpu_model}" if machine.cpu_model else f" of {machine.host}"
-    caption = (
-        f"The CPUs{about}, core by core; a core with several threads is divided, and the CPUs given to a run are "
-        f"filled.{left}"
-    )
+    caption = f"The CPUs{about} by core, with the CPUs of a run filled; a core with several threads is divided.{left}"
     return Drawing(caption, _figure(chosen, machine))
 
 
 def used_of(result: Evaluation) -> list[Used]:
-    """What each placement, number of threads per core and core count was given, by its first run; of a pack its first
-    replica."""
+    """The CPUs by placement, threads per core and core count, from the first run, or the first replica of a pack."""
     used: dict[tuple[str, int, int], Used] = {}
     for row in result.folder.rows:
         point = row.run.point
@@ -166,7 +161,7 @@ def used_of(result: Evaluation) -> list[Used]:
 
 
 def few(used: Sequence[Used], most: int) -> list[Used]:
-    """The most cores; with room the fewest before, and the middle between."""
+    """The most cores, and with room the fewest and the middle."""
     indices = {1: [-1], 2: [0, -1], 3: [0, (len(used) - 1) // 2, -1]}[most]
     return [used[index] for index in sorted({index % len(used) for index in indices})]
 
@@ -177,7 +172,7 @@ def _figure(chosen: Sequence[Used], machine: MachineFile) -> Figure:
     grid = make_grid(len(chosen), share_x=False, share_y=False, height=high)
     widest = grid.figure.get_figwidth() / grid.columns - 0.4
     cell = min(widest / plan.width, high / plan.height) * POINTS_PER_INCH
-    labelled = cell / _threads(plan) ** 0.5 >= LEAST_CELL_POINTS
+    labelled = cell / max(len(core.cpus) for core in plan.cores) ** 0.5 >= LEAST_CELL_POINTS
     for index, used in enumerate(chosen):
         smt = f", {used.smt} threads each" if used.smt > 1 else ""
         grid.title(index, f"{used.placement}, {count(used.cores, 'core')}{smt}")
@@ -186,14 +181,10 @@ def _figure(chosen: Sequence[Used], machine: MachineFile) -> Figure:
     return grid.figure
 
 
-def _threads(plan: Plan) -> int:
-    return max(len(core.cpus) for core in plan.cores)
-
-
 def _draw(
     axes: Axes, plan: Plan, used: frozenset[int], allowed: frozenset[int], *, broad: float, labelled: bool
 ) -> None:
-    """The machine with the CPUs used, about square cells in a panel that is so many times as wide as it is high."""
+    """The machine in about square cells, the used CPUs filled; `broad` is the width of the panel over its height."""
     axes.set_axis_off()
     spare_x, spare_y = (
         max(0.0, spare) / 2.0 + 0.1 for spare in (broad * plan.height - plan.width, plan.width / broad - plan.height)
@@ -222,31 +213,22 @@ def slices(core: Box) -> list[Box]:
 
 
 def _outline(axes: Axes, boxes: Sequence[Box], **look: object) -> None:
-    """Many boxes as one patch: a large machine has hundreds."""
+    """Many boxes as one patch, since a large machine has hundreds."""
     if boxes:
-        corners = [
-            [
-                (box.x, box.y),
-                (box.x + box.width, box.y),
-                (box.x + box.width, box.y + box.height),
-                (box.x, box.y + box.height),
-            ]
-            for box in boxes
-        ]
-        outline = Path.make_compound_path(*(Path([*corner, corner[0]], closed=True) for corner in corners))
-        axes.add_patch(PathPatch(outline, **{"facecolor": "none", **look}))
+        paths = []
+        for box in boxes:
+            left, bottom, right, top = box.x, box.y, box.x + box.width, box.y + box.height
+            corners = [(left, bottom), (right, bottom), (right, top), (left, top), (left, bottom)]
+            paths.append(Path(corners, closed=True))
+        axes.add_patch(PathPatch(Path.make_compound_path(*paths), **{"facecolor": "none", **look}))
 
 
 def _keys(plan: Plan, machine: MachineFile) -> list[Artist]:
     keys: list[Artist] = [Patch(facecolor=USED, edgecolor=USED, label="used")]
     keys.append(Patch(facecolor="none", edgecolor=FAINT, linewidth=0.6, label="not used"))
-    if _forbidden_cpus(plan, frozenset(machine.allowed)):
+    if not {cpu for core in plan.cores for cpu in core.cpus} <= set(machine.allowed):
         keys.append(Patch(facecolor="none", edgecolor=FAINT, linestyle=":", linewidth=0.6, label="not allowed"))
     for level, (tint, width, stroke) in OUTLINES.items():
         if plan.groups(level):
             keys.append(Patch(facecolor="none", edgecolor=tint, linewidth=width, linestyle=stroke, label=GROUPS[level]))
     return keys
-
-
-def _forbidden_cpus(plan: Plan, allowed: frozenset[int]) -> Cpus:
-    return tuple(cpu for core in plan.cores for cpu in core.cpus if cpu not in allowed)

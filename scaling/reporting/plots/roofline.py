@@ -1,4 +1,4 @@
-"""What networks achieve of what their machine can do: the roofline, one for each number of cores."""
+"""Rooflines: the performance of networks against the ceilings of their machine, by number of cores."""
 
 from collections.abc import Sequence
 
@@ -15,46 +15,40 @@ from scaling.reporting.words import count
 from scaling.reporting.words import figure as number_words
 
 MOST_PANELS = 6
-# A network that does this much less than its cores can is not about products, and would squeeze all others.
+# Networks below this share of the peak hardly multiply matrices, and would squeeze all others.
 LEAST_SHARE = 1e-3
 
 
 def roofline(points: Sequence[RooflinePoint]) -> Drawing | NotDrawn:
-    """Draw a panel for each number of cores whose ceilings were measured: the roof, and the networks below it."""
+    """Draw the roof and the networks below it, with a panel for each number of cores with measured ceilings."""
     by_cores: dict[int, list[RooflinePoint]] = {}
     for network in points:
         if network.ceilings.ridge is not None and (network.peak_share or 0.0) >= LEAST_SHARE:
             by_cores.setdefault(network.point.cores, []).append(network)
     below = sorted({network.point.workload for network in points if (network.peak_share or 1.0) < LEAST_SHARE})
     if not by_cores:
-        return NotDrawn("no network was measured beside both ceilings of its cores; `scaling sweep ceilings` has them")
+        return NotDrawn(
+            "no network was measured on cores with both ceilings; measure them with `scaling sweep ceilings`"
+        )
     chosen = _few(sorted(by_cores))
     caption = (
-        "Floating-point operations per second against operations per byte moved, both logarithmic. The roof is "
-        "the best that so many cores reached here: memory bandwidth where it slopes, a large matrix product where "
-        "it is flat. Marks far below it lose to small ops, overhead or a lack of threads; bytes are counted as if "
-        "nothing stayed in a cache between ops. "
-        f"{_counts_shown(chosen, len(by_cores))} Hollow marks and dashed ceilings are disturbed or not valid."
-        + (
-            f" Too far below to be drawn, since hardly any of their ops are products: {', '.join(below)}."
-            if below
-            else ""
-        )
+        "Floating-point operations per second over operations per byte, both logarithmic. The roof is the measured "
+        "maximum of these cores: memory bandwidth on the slope, a large matrix product on the flat part. Networks far "
+        "below it lose time to small ops, overhead or too few threads; bytes are counted as if no data stayed in a "
+        f"cache between ops. {_counts_shown(chosen, len(by_cores))} Hollow marks and dashed ceilings are disturbed or "
+        "not valid."
+        + (f" Not drawn, since hardly any of their ops are matrix products: {', '.join(below)}." if below else "")
     )
     return Drawing(caption, _figure([by_cores[cores] for cores in chosen]))
 
 
 def _counts_shown(chosen: Sequence[int], measured: int) -> str:
-    """Which core counts have a panel."""
     counts = ", ".join([*map(str, chosen[:-1]), count(chosen[-1], "core")])
     return f"Shown: {counts}" + (f", of {measured} counts measured." if len(chosen) < measured else ".")
 
 
 def _few(counts: Sequence[int]) -> list[int]:
-    """At most six counts: the fewest, the most, and some between."""
-    if len(counts) <= MOST_PANELS:
-        return list(counts)
-    indices = np.linspace(0, len(counts) - 1, MOST_PANELS).round().astype(int)
+    indices = np.linspace(0, len(counts) - 1, min(MOST_PANELS, len(counts))).round().astype(int)
     return [counts[index] for index in indices]
 
 

@@ -1,4 +1,4 @@
-"""Pictures as files, and as an SVG element within a page."""
+"""Figures as files, and as an SVG element of a page."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from scaling.results.files import write_output
 
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 160
-# No image may have more dots in a direction (a limit of matplotlib).
+# The limit of matplotlib on the width and height of an image.
 MOST_DOTS = 2**16 - 1
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
 
@@ -31,40 +31,32 @@ def save(drawing: Drawing, folder: Path, formats: Sequence[str] = FORMATS) -> li
     paths = []
     for extension in formats:
         path = folder / f"{drawing.kind}.{extension}"
-        paths.append(write_output(path, _svg_file(drawing) if extension == "svg" else _render(drawing, extension)))
+        paths.append(write_output(path, _render(drawing, extension)))
     return paths
 
 
-def _svg_file(drawing: Drawing) -> bytes:
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{_svg(drawing, paper=True)}\n'.encode()
-
-
 def _render(drawing: Drawing, extension: str) -> bytes:
+    if extension == "svg":
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{_svg(drawing, paper=True)}\n'.encode()
     metadata = {"Title": on_one_line(drawing.title)} | ({"CreationDate": None} if extension == "pdf" else {})
+    dots_per_inch = float(min(DOTS_PER_INCH, MOST_DOTS / max(drawing.figure.get_size_inches())))
     file = BytesIO()
     with style():
-        drawing.figure.savefig(file, format=extension, dpi=_dots_per_inch(drawing.figure), metadata=metadata)
+        drawing.figure.savefig(file, format=extension, dpi=dots_per_inch, metadata=metadata)
     return file.getvalue()
 
 
-def _dots_per_inch(figure: Figure) -> float:
-    return float(min(DOTS_PER_INCH, MOST_DOTS / max(figure.get_size_inches())))
-
-
 def page_svg(drawing: Drawing) -> str:
-    """An `<svg>` element for a page: its ink is the page's text colour, its ids begin with the kind.
-
-    A page forbids inline styles, so that every declaration of one is an attribute.
-    """
+    """An `<svg>` element for a page: its ids begin with the kind, and it has no inline styles."""
     return _svg(drawing, paper=False)
 
 
 def _svg(drawing: Drawing, *, paper: bool) -> str:
-    """A small SVG with a title and a description; on white paper, or in the ink of the page it is put into."""
+    """A small SVG with a title and a description, on white paper or in the text colour of a page."""
     root = ElementTree.fromstring(_render_svg(drawing.figure))
     for child in list(root):
         if child.tag == f"{_SVG}metadata" or child.find(f"{_SVG}style") is not None:
-            root.remove(child)  # whose style would reach out of the drawing
+            root.remove(child)  # its style would apply to the whole page
     names = _short_names(root, drawing.kind)
     for element in root.iter():
         _shorten(element, names, paper)
@@ -73,10 +65,9 @@ def _svg(drawing: Drawing, *, paper: bool) -> str:
     _unwrap(root)
     if paper:
         root.insert(0, ElementTree.Element(f"{_SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
-    title, about = ElementTree.Element(f"{_SVG}title"), ElementTree.Element(f"{_SVG}desc")
+    title = ElementTree.Element(f"{_SVG}title", {"id": f"{drawing.kind}-picture-title"})
+    about = ElementTree.Element(f"{_SVG}desc", {"id": f"{drawing.kind}-picture-about"})
     title.text, about.text = on_one_line(drawing.title), on_one_line(drawing.caption)
-    title.set("id", f"{drawing.kind}-picture-title")
-    about.set("id", f"{drawing.kind}-picture-about")
     root[:0] = [title, about]
     root.attrib.clear()
     width, height = drawing.figure.get_size_inches() * 72.0
@@ -94,7 +85,7 @@ def _svg(drawing: Drawing, *, paper: bool) -> str:
 
 @lru_cache(maxsize=1)
 def _render_svg(figure: Figure) -> str:
-    """Render a figure with matplotlib, without a background; the last one is cached for a file and a page of it."""
+    """A figure as SVG without a background; the last one is cached for its file and its page."""
     svg = StringIO()
     with style():
         figure.savefig(svg, format="svg", transparent=True)
@@ -102,7 +93,7 @@ def _render_svg(figure: Figure) -> str:
 
 
 def _short_names(root: ElementTree.Element, kind: str) -> dict[str, str]:
-    """New names for whatever is referred to, with the kind in front so that no two pictures of a page share one."""
+    """New names for elements with references; they begin with the kind, and so are unique on a page."""
     used = [element.get(_LINK, "")[1:] for element in root.iter(f"{_SVG}use")]
     clips = [_CLIP.fullmatch(element.get("clip-path", "")) for element in root.iter()]
     used += [clip[1] for clip in clips if clip]
@@ -110,7 +101,7 @@ def _short_names(root: ElementTree.Element, kind: str) -> dict[str, str]:
 
 
 def _shorten(element: ElementTree.Element, names: dict[str, str], paper: bool) -> None:
-    element.text, element.tail = (_drop_blank(text) for text in (element.text, element.tail))
+    element.text, element.tail = (text if text and text.strip() else None for text in (element.text, element.tail))
     given, element.attrib = dict(element.attrib), {}
     for name, value in given.items():
         if name == "id":
@@ -138,23 +129,19 @@ def _share_style(element: ElementTree.Element) -> None:
             mark.attrib.pop("style", None)
 
 
-def _drop_blank(text: str | None) -> str | None:
-    return text if text and text.strip() else None
-
-
 def _round_numbers(numbers: str) -> str:
     return _NUMBER.sub(lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), numbers)
 
 
 def _declarations(css: str, paper: bool) -> str:
-    """A style without the font, which the whole drawing has, and in the page's ink."""
+    """A style without the font, which the drawing sets, in ink or in the text colour of the page."""
     parts = [part.strip() for part in css.split(";") if not part.strip().startswith("font-family")]
     small = ";".join(part.replace(": ", ":") for part in parts)
     return small if paper else small.replace(INK, "currentColor")
 
 
 def styles_to_attributes(root: ElementTree.Element) -> None:
-    """Give every declaration of a style as an attribute of its own."""
+    """Turn every declaration of a style into an attribute."""
     for element in root.iter():
         for part in filter(None, map(str.strip, element.attrib.pop("style", "").split(";"))):
             name, _, value = part.partition(":")
@@ -162,7 +149,7 @@ def styles_to_attributes(root: ElementTree.Element) -> None:
 
 
 def _unwrap(element: ElementTree.Element) -> None:
-    """Replace groups without attributes by what they hold."""
+    """Replace groups without attributes by their children."""
     held: list[ElementTree.Element] = []
     for child in element:
         _unwrap(child)

@@ -1,9 +1,10 @@
-"""Where the seconds of a run go: starting and importing, INIT, SETUP, warm-up, RUN, the rest; and MAIN and WALL."""
+"""The parts of a run's wall time: start and imports, INIT, SETUP, warm-up, RUN and the rest; MAIN and WALL."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
@@ -25,10 +26,12 @@ NAMES = ("start and imports", "INIT", "SETUP with the first step", "warm-up", "R
 MAIN = "MAIN: from INIT to the last step"
 # The sections that make up MAIN.
 FIRST_OF_MAIN, END_OF_MAIN = NAMES.index("INIT"), NAMES.index("rest")
-# Matplotlib's viridis, one after another from dark to light, so that they differ in grey print too.
+# Matplotlib's viridis from dark to light, which differ in grey print too.
 TINTS = ("#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39")
-# With more bars only the most cores of each series are drawn.
+# With more bars, only the most cores of each series are drawn.
 MANY_BARS = 24
+# The luminance of red, green and blue.
+LUMINANCE = 0.299, 0.587, 0.114
 LEAST_LABELLED = 6.5
 BAR_INCHES, LINE_INCHES = 0.2, 0.15
 
@@ -43,7 +46,7 @@ class Bar:
 
 
 def sections(result: Evaluation) -> Drawing | NotDrawn:
-    """Draw a stacked bar for the fewest and the most cores of every series; for the most only where there are many."""
+    """Draw a stacked bar for the fewest and the most cores of every series, or for the most only if there are many."""
     by_point: dict[Point, list[Row]] = {}
     for row in filter(has_sections, result.folder.rows):
         by_point.setdefault(row.run.point, []).append(row)
@@ -53,8 +56,8 @@ def sections(result: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn(NONE_WHOLE)
     left = " Only the most cores of each series are drawn." if 2 * len(lines) > MANY_BARS else ""
     caption = (
-        "Share of a run's wall time, medians over launches: step times are taken from RUN only. The thin line below a "
-        f"bar is MAIN; the whole bar is WALL, whose seconds are at its end.{left}"
+        "Share of a run's wall time, medians over launches. Step times come from RUN only. The thin line below a bar "
+        f"is MAIN; the whole bar is WALL, with its seconds at the end.{left}"
     )
     return Drawing(caption, _figure(bars))
 
@@ -66,15 +69,14 @@ def _bars(line: Line, by_point: dict[Point, list[Row]], *, both: bool) -> list[B
 
 
 def _bar(name: str, rows: Sequence[Row]) -> Bar:
-    shares = [shares_of(row.outcome.sections) for row in rows]
-    middles = [median(values) for values in zip(*shares, strict=True)]
+    middles = [median(values) for values in zip(*(shares_of(row.outcome.sections) for row in rows), strict=True)]
     whole = sum(middles) or 1.0
     walls = [row.outcome.sections.wall or 0.0 for row in rows]
     return Bar(name, tuple(100.0 * share / whole for share in middles), median(walls))
 
 
 def shares_of(seconds: Seconds) -> tuple[float, ...]:
-    """The parts of a run as shares of its wall time; the first step is part of setup, the unrecorded of the rest."""
+    """The parts of a run as shares of its wall time; SETUP includes the first step, the rest unrecorded time."""
     wall = seconds.wall or 1.0
     init, setup, run = (part or 0.0 for part in (seconds.init, seconds.setup, seconds.run))
     warm_up = max(0.0, (seconds.main or 0.0) - init - setup - run)
@@ -117,12 +119,7 @@ def _draw(axes: Axes, bar: Bar, middle: float) -> None:
                 ha="center",
                 va="center",
                 fontsize=SMALL_POINTS - 0.5,
-                color=_readable_on(tint),
+                color=DARK if np.dot(to_rgb(tint), LUMINANCE) > 0.45 else LIGHT,
             )
         left += percent
     axes.text(101.0, middle, duration(bar.wall_seconds), ha="left", va="center", fontsize=SMALL_POINTS)
-
-
-def _readable_on(tint: str) -> str:
-    red, green, blue = to_rgb(tint)
-    return DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.45 else LIGHT

@@ -1,4 +1,4 @@
-"""Small figures beside a table in a notebook: the curves of a few series, the ratios of a comparison."""
+"""Small figures for notebooks: the curves of a few series, and the ratios of a comparison."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -10,12 +10,12 @@ from scaling.reporting.plots.style import INK, REFERENCE, colour, marker, style,
 from scaling.reporting.words import point_words
 
 INCHES = 4.8, 3.0
-# More series or points than these are a page's, or a figure's of their own.
+# At most this many series, and three times as many points.
 MOST = 8
 
 
 def curves(fits: Sequence[SeriesFit]) -> Figure | None:
-    """Speedup over cores: the curve of each series with its band, and what was measured over its one core."""
+    """Speedup over cores: the curve of each series with its band, and the measured points."""
     if not 0 < len(fits) <= MOST:
         return None
     with style():
@@ -39,7 +39,7 @@ def curves(fits: Sequence[SeriesFit]) -> Figure | None:
 
 
 def ratios(differences: Sequence[Difference]) -> Figure | None:
-    """The second's step time over the first's at every point, with its interval."""
+    """The ratio of step times, second over first, at every point with its interval."""
     compared = [one for one in differences if one.comparable]
     if not 0 < len(compared) <= 3 * MOST:
         return None

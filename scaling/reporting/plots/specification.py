@@ -1,4 +1,4 @@
-"""The specification of a figure over cores: what every panel shows, in numbers. `compile.py` draws it. Pure."""
+"""The specification of a figure over cores, in numbers. Pure; `compile.py` draws it."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,25 +11,26 @@ from scaling.analysis.curves.fit import Curve, SeriesFit
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.series import SeriesKey, series_key
 from scaling.analysis.speedup import ScalingPoint
+from scaling.errors import count
 from scaling.reporting.plots.style import colour, marker, on_one_line
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import SETTINGS, Point
 
 Stroke = Literal["-", "--", "-.", ":"]
 
-# More series than this in one panel cannot be distinguished.
+# The most series of different workloads in one panel.
 MOST_TOGETHER = 4
-# Of one workload, told apart by colour, a few more can.
+# The most series of one workload in one panel, which differ in colour.
 MOST_IN_PANEL = 6
-# More than this cannot be named beside one panel either.
+# The most series with names beside one panel.
 MOST_LABELLED = 20
-# More panels than this do not repeat the other series in grey: the figure would grow with the square of its series.
+# The most panels that repeat the other series in grey, since the figure grows with the square of its series.
 MOST_WITH_BACKGROUND = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An estimate at a core count; drawn hollow where it is not valid."""
+    """An estimate at a core count; hollow if it is not valid."""
 
     cores: float
     estimate: Estimate
@@ -50,7 +51,7 @@ class LawLine:
 
     @property
     def has_band(self) -> bool:
-        """Whether its uncertainty is drawn."""
+        """Whether it has a band."""
         return self.curve.low is not None
 
     @property
@@ -61,7 +62,7 @@ class LawLine:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A horizontal line across a panel, with a band where the estimate has an interval."""
+    """A horizontal line across a panel, with the interval of the estimate as its band."""
 
     estimate: Estimate
     colour: str
@@ -72,17 +73,13 @@ class Level:
 
     @property
     def has_band(self) -> bool:
-        """Whether its uncertainty is drawn."""
+        """Whether it has a band."""
         return self.estimate.low is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Marks of one colour and marker, with their laws and levels.
-
-    `predicted` marks are no measurements: they are hollow, and say nothing of validity. Where marks are joined, it is
-    by the stroke `joined_by`. `size` is the recommended core count.
-    """
+    """Marks of one colour and marker with their laws and levels; `size` is the recommended core count."""
 
     label: str
     marks: Sequence[Mark]
@@ -92,17 +89,15 @@ class Series:
     levels: Sequence[Level] = ()
     remark: str = ""
     in_legend: bool = False
-    predicted: bool = False
     joined_by: Stroke = "-"
     size: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Series on common axes, with what else is drawn there; `limits` are those of the y axis.
+    """Series on common axes; `limits` belong to the y axis.
 
-    With `labelled`, series are named at the right of the panel, and their marks are joined, so that many can be told
-    apart.
+    With `labelled`, series have names at the right of the panel and joined marks, so that many can be distinguished.
     """
 
     series: Sequence[Series]
@@ -120,8 +115,7 @@ class CoresFigure:
     """Panels over cores.
 
     `ideal` is a value, or "linear" for the line on which every core adds as much as the first. With `log_y`, y is
-    logarithmic wherever cores are; with `linear`, cores never are, since over a logarithmic axis what saturates would
-    seem to grow ever faster.
+    logarithmic if cores are. With `linear`, cores are never logarithmic, so that saturation looks like saturation.
     """
 
     panels: Sequence[Panel]
@@ -143,57 +137,54 @@ class CoresFigure:
 
     @property
     def counts(self) -> list[float]:
-        """The core counts measured; where none were, those of the laws."""
-        return _counts(self.series) or [float(law.curve.cores[0]) for law in self.laws]
+        """The measured core counts, or else the first ones of the laws."""
+        return [mark.cores for mark in _marks(self.series)] or [float(law.curve.cores[0]) for law in self.laws]
 
     @property
     def last_count(self) -> float:
-        """Where the axis of cores ends."""
+        """The end of the axis of cores."""
         ends = [float(law.curve.cores[-1]) for law in self.laws]
         ends += [panel.extrapolated[1] for panel in self.panels if panel.extrapolated]
         return max([*self.counts, *ends])
 
 
-def _counts(series: Iterable[Series]) -> list[float]:
-    return [mark.cores for one in series for mark in one.marks]
-
-
 def logarithmic(counts: Iterable[float]) -> bool:
-    """Whether cores belong on a logarithmic axis: many of them, with gaps that grow."""
+    """Whether cores belong on a logarithmic axis: many cores, with gaps that grow."""
     distinct = set(counts)
     most = max(distinct, default=1)
     return most >= 16 and len(distinct) < most / 2
 
 
 def finite_marks(marks: Iterable[Mark]) -> list[Mark]:
-    """The marks that can be drawn."""
+    """The marks with finite values."""
     return [mark for mark in marks if isfinite(mark.estimate.value)]
 
 
 def panels(lines: Sequence["Line"], series: Sequence[Series], limits: tuple[float, float]) -> list[Panel]:
-    """One panel for up to four series; else one for every workload, with its settings as lines.
+    """One panel for up to four series, or else one per workload, with its settings as lines.
 
-    Where every workload has one series, the others are in grey while they are few.
+    If every workload has one series, each panel has the others in grey unless they are many.
     """
     if len(series) <= MOST_TOGETHER and not any(line.common for line in lines):
         return [Panel([replace(one, in_legend=True) for one in series], limits)]
     if len({line.point.workload for line in lines}) < len(lines):
         return panels_by_workload(lines, series, limits)
+    repeated = series if len(series) <= MOST_WITH_BACKGROUND else ()
     return [
-        Panel([one], limits, one.label, one.remark, _marks(other for other in series if other is not one))
-        if len(series) <= MOST_WITH_BACKGROUND
-        else Panel([one], limits, one.label, one.remark)
+        Panel([one], limits, one.label, one.remark, _marks(other for other in repeated if other is not one))
         for one in series
     ]
 
 
 def spread_labels(heights: Sequence[float], gap: float) -> list[float]:
-    """Heights moved as little as will do so that no two are closer than the gap, in the same order, within 0 and 1."""
+    """Heights between 0 and 1 in the same order, moved as little as possible, with at least this gap between two."""
     order = sorted(range(len(heights)), key=lambda index: heights[index])
     groups: list[list[int]] = []
     for index in order:
         groups.append([index])
-        while len(groups) > 1 and _top(groups[-2], heights, gap) + gap > _bottom(groups[-1], heights, gap):
+        while len(groups) > 1 and (
+            _bottom(groups[-2], heights, gap) + len(groups[-2]) * gap > _bottom(groups[-1], heights, gap)
+        ):
             last = groups.pop()
             groups[-1] += last
     placed = [0.0] * len(heights)
@@ -204,14 +195,10 @@ def spread_labels(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def _bottom(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
-    """Where the lowest label of a group stands that is centred on the mean of its heights."""
+    """The height of the lowest label of a group that is centred on the mean of its heights."""
     extent = (len(group) - 1) * gap
     centred = sum(heights[index] for index in group) / len(group) - extent / 2.0
     return max(0.0, min(centred, 1.0 - extent))
-
-
-def _top(group: Sequence[int], heights: Sequence[float], gap: float) -> float:
-    return _bottom(group, heights, gap) + (len(group) - 1) * gap
 
 
 def _marks(series: Iterable[Series]) -> list[Mark]:
@@ -221,7 +208,7 @@ def _marks(series: Iterable[Series]) -> list[Mark]:
 def y_limits(
     series: Sequence[Series], least: float, *, bottom: float = 0.0, bands: bool = False, log: bool = False
 ) -> tuple[float, float]:
-    """Limits around marks and laws; with `bands`, around the laws' bands too. `least` is the least upper limit."""
+    """Limits around marks and laws, and bands if asked for; `least` is the smallest upper limit."""
     marks = _marks(series)
     curves = [law.curve for one in series for law in one.laws]
     values = [mark.estimate.value for mark in marks]
@@ -232,21 +219,18 @@ def y_limits(
 
 
 def upper_limit(values: Iterable[float], highs: Iterable[float | None], least: float) -> float:
-    """Where an axis ends: above every value, and above every interval that is not absurdly wide."""
+    """The end of an axis: above every value, and above every interval that is not very wide."""
     most = max(values, default=least)
     widest = max((high for high in highs if high is not None), default=most)
     return float(max(least, 1.08 * most, min(1.05 * widest, 2.0 * max(most, least))))
 
 
-# Settings that say by themselves what they are.
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points that differ in cores alone, ascending; `index` gives colour and marker, the same in every figure.
+    """Points that differ in cores only, ascending; `index` gives colour and marker, the same in every figure.
 
-    `common` is one core with one thread, where that was measured and the same settings have several SMT levels, and
-    `common_fit` the curve of one thread per core.
+    If the settings have several SMT levels, `common` is the point on one core with one thread, and `common_fit` the
+    curve of one thread per core.
     """
 
     name: str
@@ -260,7 +244,7 @@ class Line:
 
     @property
     def settings(self) -> Point:
-        """What it has in common with the same at other SMT levels."""
+        """Its settings without the SMT level."""
         return replace(self.point, smt=1)
 
     @property
@@ -270,7 +254,7 @@ class Line:
 
 
 def series_lines(evaluation: Evaluation) -> tuple[Line, ...]:
-    """The lines of an evaluation in the order of its points; packs have a figure of their own."""
+    """The lines of an evaluation in the order of its points, without packs, which have their own figure."""
     single = [scaled for scaled in evaluation.points if scaled.summary.point.replicas == 1]
     groups = [
         (point, tuple(members))
@@ -294,10 +278,8 @@ def series_lines(evaluation: Evaluation) -> tuple[Line, ...]:
     )
 
 
-def _common_baselines(
-    groups: Sequence[tuple[Point, tuple[ScalingPoint, ...]]],
-) -> dict[Point, ScalingPoint]:
-    """One core with one thread of all settings that have several SMT levels."""
+def _common_baselines(groups: Sequence[tuple[Point, tuple[ScalingPoint, ...]]]) -> dict[Point, ScalingPoint]:
+    """The points on one core with one thread, for settings with several SMT levels."""
     levels = Counter(replace(point, smt=1) for point, _ in groups)
     return {
         point: members[0]
@@ -309,7 +291,7 @@ def _common_baselines(
 def panels_by_workload(lines: Sequence[Line], series: Sequence[Series], limits: tuple[float, float]) -> list[Panel]:
     """A panel for every workload with its settings as lines, each setting of one colour and marker in all panels.
 
-    Where they are too many, workloads are told apart by further settings too.
+    Workloads with too many settings have several panels.
     """
     names = [field.name for field in fields(Point) if field.name != "cores"]
     varied = [name for name in names if name != "workload" and len({getattr(one.point, name) for one in lines}) > 1]
@@ -318,20 +300,17 @@ def panels_by_workload(lines: Sequence[Line], series: Sequence[Series], limits: 
         for apart in (varied[:number] for number in range(len(varied) + 1))
         if max(Counter(_group(line.point, apart) for line in lines).values()) <= MOST_IN_PANEL
     )
-    told_by_colour = [name for name in varied if name not in apart]
-    variants = list(dict.fromkeys(tuple(getattr(line.point, name) for name in told_by_colour) for line in lines))
-    same: dict[str, Any] = {name: getattr(lines[0].point, name) for name in told_by_colour}
-    by_group: dict[tuple[object, ...], list[Series]] = {}
-    points: dict[tuple[object, ...], Point] = {}
-    for line, one in zip(lines, series, strict=True):
-        values = tuple(getattr(line.point, name) for name in told_by_colour)
-        group = _group(line.point, apart)
-        points.setdefault(group, replace(line.point, **same))
-        by_group.setdefault(group, []).append(
-            _as_variant(one, dict(zip(told_by_colour, values, strict=True)), variants)
-        )
-    titles = distinct_names(list(points.values()))
-    return [Panel(own, limits, title, one_remark(own)) for title, own in zip(titles, by_group.values(), strict=True)]
+    by_colour = [name for name in varied if name not in apart]
+    settings = [{name: getattr(line.point, name) for name in by_colour} for line in lines]
+    variants = list(dict.fromkeys(tuple(own.values()) for own in settings))
+    same: dict[str, Any] = settings[0]
+    by_panel: dict[Point, list[Series]] = {}
+    titled: dict[tuple[object, ...], Point] = {}
+    for line, one, own in zip(lines, series, settings, strict=True):
+        point = titled.setdefault(_group(line.point, apart), replace(line.point, **same))
+        by_panel.setdefault(point, []).append(_as_variant(one, own, variants))
+    titles = distinct_names(list(by_panel))
+    return [Panel(own, limits, title, _remark(own)) for title, own in zip(titles, by_panel.values(), strict=True)]
 
 
 def _group(point: Point, apart: Sequence[str]) -> tuple[object, ...]:
@@ -340,7 +319,10 @@ def _group(point: Point, apart: Sequence[str]) -> tuple[object, ...]:
 
 def _as_variant(series: Series, settings: Mapping[str, object], variants: Sequence[tuple[object, ...]]) -> Series:
     index = variants.index(tuple(settings.values()))
-    words = (_setting_in_legend(name, value) for name, value in settings.items())
+    words = (
+        f"{count(int(str(value)), 'thread')} per core" if name == "smt" else _setting(name, value)
+        for name, value in settings.items()
+    )
     return replace(
         series,
         label=" ".join(filter(None, words)) or "as measured",
@@ -353,13 +335,8 @@ def _as_variant(series: Series, settings: Mapping[str, object], variants: Sequen
     )
 
 
-def _setting_in_legend(name: str, value: object) -> str:
-    return f"{value} thread{'s' if value != 1 else ''} per core" if name == "smt" else _setting(name, value)
-
-
-def one_remark(levels: Sequence[Series]) -> str:
-    """Which series of a panel have no curve."""
-    without = [one.label for one in levels if not one.laws]
+def _remark(series: Sequence[Series]) -> str:
+    without = [one.label for one in series if not one.laws]
     return f"no curve: {', '.join(without)}" if without else ""
 
 
@@ -370,20 +347,17 @@ def distinct_names(points: Sequence[Point]) -> list[str]:
         for field in fields(Point)
         if field.name not in ("workload", "cores") and len(_values(points, field.name)) > 1
     ]
-    return [
-        on_one_line(
-            " ".join([point.workload, *filter(None, (_setting(name, getattr(point, name)) for name in varied))])
-        )
-        for point in points
-    ]
+    settings = [[_setting(name, getattr(point, name)) for name in varied] for point in points]
+    names = [[point.workload, *own] for point, own in zip(points, settings, strict=True)]
+    return [on_one_line(" ".join(filter(None, name))) for name in names]
 
 
 def _values(points: Iterable[Point], name: str) -> set[object]:
-    """The values of a setting; where a point has no pipeline, the usual threads of one."""
+    """The values of a setting; a point without a pipeline counts as one with the usual threads."""
     values = {getattr(point, name) for point in points}
     return {value or "auto" for value in values} if name == "pipeline_threads" else values
 
 
 def _setting(name: str, value: object) -> str:
-    """A setting in words; nothing where a point has none, as no quota."""
+    """A setting in words, empty for a default such as no quota."""
     return SETTINGS[name].words(value) if name in SETTINGS else str(value)

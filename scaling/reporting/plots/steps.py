@@ -1,4 +1,4 @@
-"""Step times launch by launch: how far steps scatter within a launch, and launches among each other."""
+"""Step times by launch: the scatter of steps within a launch, and between launches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row, launch_seconds
 from scaling.study.planning import Point
 
-# Marks of a launch: so many while launches are few, fewer where all together would be too many to see or to send.
+# Marks per launch at most and at least, and the total to which launches are thinned.
 MOST_MARKS, LEAST_MARKS, ALL_MARKS = 200, 30, 5000
 STRIP, GAP = 0.76, 1.0
-# Beyond this ratio between the longest and the shortest, only a logarithmic axis shows both.
+# From this ratio of the longest to the shortest step on, the axis is logarithmic.
 WIDE = 4.0
 TINT = COLOURS[0]
-# The height of what is written below a point.
+# The height of the text below a point.
 LABEL_INCHES = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The steps of a launch over its point's figure; one that is left out of the figure says so."""
+    """The steps of a launch over the step time of its point; `used` if the step time includes the launch."""
 
     warm_up: Floats
     steady: Floats
@@ -52,28 +52,27 @@ class Group:
 
 
 def steps(result: Evaluation) -> Drawing | NotDrawn:
-    """Draw a panel per series, with its fewest and its most cores."""
+    """Draw a panel per series with its fewest and its most cores."""
     rows: dict[Point, list[Row]] = {}
     for row in result.folder.rows:
         if row.outcome.status == "ok" and row.outcome.step_seconds[row.outcome.warmup_steps :]:
             rows.setdefault(row.run.point, []).append(row)
     panels = [(line, groups) for line in series_lines(result) if (groups := _groups(line, rows))]
     if not panels:
-        return NotDrawn("no launch went well")
+        return NotDrawn("no launch succeeded")
     caption = (
-        "Every dash is a step (thinned out evenly by rank where there are many), every column a launch, its heavy line "
-        "the mean of the steps of its quiet turns: its step time. Times are relative to the step "
-        "time of the point, which is written below with standard deviation (sd), coefficient of variation (CV) and the "
-        "5 % and 95 % quantiles of all steps of a launch, means over launches; warm-up beyond the axis is cut. Where "
-        "columns stand apart, launches differ more than steps do."
+        "Every dash is a step (many are thinned out evenly by rank), every column a launch. The heavy line is the step "
+        "time of the launch, the mean of the steps of its quiet turns. Times are relative to the step time of the "
+        "point, which is written below with standard deviation (sd), coefficient of variation (CV) and the 5 % and "
+        "95 % quantiles of all steps, means over launches. Warm-up beyond the axis is cut. If columns differ in "
+        "height, launches vary more than steps."
     )
     return Drawing(caption, _figure(panels))
 
 
 def _groups(line: Line, rows: dict[Point, list[Row]]) -> tuple[Group, ...]:
     points = [point for point in line.measured if point.summary.point in rows]
-    chosen = points[:1] + (points[-1:] if len(points) > 1 else [])
-    return tuple(_group(point, rows[point.summary.point]) for point in chosen)
+    return tuple(_group(point, rows[point.summary.point]) for point in points[:1] + points[1:][-1:])
 
 
 def _group(point: ScalingPoint, rows: Sequence[Row]) -> Group:
@@ -91,18 +90,15 @@ def _group(point: ScalingPoint, rows: Sequence[Row]) -> Group:
 
 
 def _distribution(summary: Summary) -> list[str]:
-    """How the steps of a point are distributed: standard deviation, coefficient of variation, and two quantiles."""
     deviation, variation, low, high = (summary.step_figures[name] for name in ("sd", "cv", "p5", "p95"))
     words = [f"sd {duration(deviation.value)}", f"CV {share(variation.value)}"] if deviation and variation else []
     return words + ([f"p5 {duration(low.value)}", f"p95 {duration(high.value)}"] if low and high else [])
 
 
 def thin(values: Floats, most: int) -> Floats:
-    """At most so many of the values, evenly by rank, with the smallest and the largest."""
-    ordered: Floats = np.sort(values)
-    if len(ordered) <= most:
-        return ordered
-    thinned: Floats = ordered[np.round(np.linspace(0, len(ordered) - 1, most)).astype(int)]
+    """At most this number of values in order, evenly by rank, with the smallest and the largest."""
+    ranks = np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int)
+    thinned: Floats = np.sort(values)[ranks]
     return thinned
 
 
@@ -129,7 +125,7 @@ def _figure(panels: Sequence[tuple[Line, tuple[Group, ...]]]) -> Figure:
 
 
 def _draw(axes: Axes, groups: Sequence[Group], most: int) -> None:
-    """The strips of a panel, in one artist for each sort of mark."""
+    """The strips of a panel, with one artist per kind of mark."""
     x, ticks = 0.0, []
     marks: dict[str, list[tuple[float, Floats]]] = {"warm-up": [], "left out": [], "steady": [], "level": []}
     for group in groups:
@@ -161,10 +157,8 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 def _keys(strips: Sequence[Strip], low: float, high: float) -> list[Line2D]:
     words = {"steady": "a steady step", "level": "step time of a launch"}
-    words |= (
-        {"warm-up": "warm-up"}
-        if any(((strip.warm_up > low) & (strip.warm_up < high)).any() for strip in strips)
-        else {}
-    )
-    words |= {"left out": "a step of a launch left out"} if not all(strip.used for strip in strips) else {}
+    if any(((strip.warm_up > low) & (strip.warm_up < high)).any() for strip in strips):
+        words["warm-up"] = "warm-up"
+    if not all(strip.used for strip in strips):
+        words["left out"] = "a step of a launch left out"
     return [Line2D([], [], label=label, **_LOOKS[name]) for name, label in words.items()]

@@ -1,7 +1,7 @@
-"""One look for all figures: ink, a palette that colour-blind eyes and grey print can tell apart, markers, sizes.
+"""The style of all figures: ink, a palette for colour-blind readers and grey print, markers, sizes.
 
-Colours are the ones of seaborn's colour-blind palette that stand out on white and on dark alike. Everything that is
-neither data nor faint is drawn in `INK`, which a page turns into the colour of its own text.
+The colours of seaborn's colour-blind palette are limited to those visible on white and on dark. Axes and text are drawn
+in `INK`, which a page replaces by the colour of its text.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ import matplotlib.style
 from scaling.errors import visible
 
 INK = "#252525"
-# Readable on any fill of a heat map or a bar, whatever the page around it.
+# Text on the cells of a heat map and on bars, whatever the page around it.
 DARK, LIGHT = "#111111", "#fafafa"
 FAINT = "#8c8c8c"
-# A thin dotted line: what would be ideal, or unchanged.
+# A thin dotted line for an ideal or unchanged value.
 REFERENCE: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (1, 2))}
-# Seaborn's `colorblind`; seaborn itself is imported for heat maps only, since it takes a second and 80 MiB.
+# Seaborn's `colorblind`; importing seaborn takes a second and 80 MiB, so that only heat maps do.
 PALETTE = (
     *("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"),
     *("#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9"),
@@ -60,7 +60,7 @@ _OURS = {
     "svg.fonttype": "none",
     "svg.hashsalt": "scaling",  # the same picture is the same file
     "text.color": INK,
-    # A workload may be called anything: a dollar is a dollar.
+    # A dollar in the name of a workload is a dollar.
     "text.parse_math": False,
     "xtick.color": INK,
     "ytick.color": INK,
@@ -75,16 +75,16 @@ _OURS = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Whatever is drawn or saved within has our look, whatever the user's own settings are."""
+    """Draw and save in our style, independent of the user's settings."""
     with catch_warnings():
-        # A name in a script that the font lacks is drawn as boxes in PNG and PDF, and as itself in SVG.
+        # Letters that the font lacks are boxes in PNG and PDF, and letters in SVG.
         filterwarnings("ignore", message="(Glyph|Matplotlib currently does not support)")
         with matplotlib.style.context(["default", _OURS]):
             yield
 
 
 def colour(index: int) -> str:
-    """The colour of a series; together with its marker it is unique among the first seventy."""
+    """The colour of a series; colour and marker together are unique among the first seventy."""
     return COLOURS[index % len(COLOURS)]
 
 
@@ -93,18 +93,18 @@ def marker(index: int) -> str:
     return MARKERS[index % len(MARKERS)]
 
 
-# Widths in ems of the font figures are measured with; others of its letters are narrower than USUAL.
+# Widths of wide letters and of all others in ems, at most.
 WIDE, FULL, USUAL = "mwMWQG@%&—…", 1.02, 0.66
 
 
 def on_one_line(text: str) -> str:
-    """A name on one line, as every picture can hold it."""
+    """A name on one line, without control characters."""
     return visible(" ".join(text.split()))
 
 
 def wrap(text: str, ems: float, lines: int = 3) -> str:
-    """A name on at most so many lines, broken at spaces where there are any; one that is longer loses its middle."""
-    # A number and its percent sign stay on one line.
+    """A name on a limited number of lines, broken at spaces if possible; a longer name loses its middle."""
+    # Keep a number and its percent sign together.
     words = on_one_line(text).replace(" %", "\N{NO-BREAK SPACE}%").split(" ")
     broken = _lines(words, ems)
     if len(broken) > lines:
@@ -113,7 +113,7 @@ def wrap(text: str, ems: float, lines: int = 3) -> str:
 
 
 def ems(text: str) -> float:
-    """About how wide a text is, rather too much than too little."""
+    """An upper estimate of the width of a text."""
     return sum(FULL if letter in WIDE or east_asian_width(letter) in "WF" else USUAL for letter in text)
 
 
@@ -132,7 +132,6 @@ def _lines(words: list[str], most: float) -> list[str]:
 
 
 def _pieces(word: str, most: float) -> list[str]:
-    """A word that is too long for a line, cut."""
     lines = [""]
     for letter in word:
         if ems(lines[-1] + letter) > most and lines[-1]:

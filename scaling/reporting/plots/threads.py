@@ -1,4 +1,4 @@
-"""Threads within an operation against operations at once: throughput of every setting, relative to the best one."""
+"""Threads within and between operations: throughput of every setting relative to the best one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
-from scaling.reporting.plots.layout import Grid as Panels
 from scaling.reporting.plots.layout import make_grid
 from scaling.reporting.plots.specification import distinct_names
 from scaling.reporting.plots.style import SMALL_POINTS
@@ -19,17 +18,17 @@ from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 from scaling.study.spec import Threads
 
-# With more panels only the fewest and the most cores of each workload are drawn.
+# With more panels, only the fewest and the most cores of each workload are drawn.
 MANY_PANELS = 12
-# Cells with room for a number.
+# At most this many columns have room for numbers.
 MOST_LABELLED = 10
-# Few enough for a bar of colours that stays a drawing; more would be put into files as an image.
+# With more tints, files would have the colour bar as an image.
 TINTS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The settings of one workload and core count, in percent of the best; NaN where not measured."""
+    """The settings of one workload and core count in percent of the best; NaN if not measured."""
 
     point: Point
     intra: tuple[Threads, ...]
@@ -50,14 +49,14 @@ def threads(result: Evaluation) -> Drawing | NotDrawn:
     chosen = _few_counts(grids) if len(grids) > MANY_PANELS else grids
     left = " Only the fewest and the most cores of each workload are drawn." if len(chosen) < len(grids) else ""
     caption = (
-        "Throughput in percent of the best setting on the same cores; the best is 100. Numbers in brackets are "
-        f"disturbed or not valid, empty cells were not measured.{left}"
+        "Throughput in percent of the best setting on the same cores. Numbers in brackets are disturbed or not valid; "
+        f"empty cells were not measured.{left}"
     )
     return Drawing(caption, _figure(chosen))
 
 
 def thread_grid(point: Point, measured: Sequence[ScalingPoint]) -> Grid:
-    """The settings as a table, ascending, words last."""
+    """The settings of a workload as a table, numbers before words."""
     intra, inter = (_sorted_values(measured, axis) for axis in ("intra", "inter"))
     percents, valid = np.full((len(inter), len(intra)), np.nan), np.ones((len(inter), len(intra)), dtype=np.bool_)
     best = min(scaled.summary.step.value for scaled in measured if scaled.summary.step)
@@ -75,11 +74,10 @@ def _sorted_values(measured: Sequence[ScalingPoint], axis: str) -> tuple[Threads
 
 
 def _few_counts(grids: Sequence[Grid]) -> list[Grid]:
-    """The fewest and the most cores of every workload."""
     by_line: dict[Point, list[Grid]] = {}
     for grid in grids:
         by_line.setdefault(replace(grid.point, cores=1), []).append(grid)
-    return [grid for own in by_line.values() for grid in (own[:1] + own[-1:] if len(own) > 1 else own)]
+    return [grid for own in by_line.values() for grid in own[:1] + own[1:][-1:]]
 
 
 def _figure(grids: Sequence[Grid]) -> Figure:
@@ -91,16 +89,12 @@ def _figure(grids: Sequence[Grid]) -> Figure:
     for index, grid in enumerate(grids):
         _draw(panels.axes[index], grid, low)
         panels.title(index, f"{names[index]}, {count(grid.point.cores, 'core')}")
-    _axis_labels(panels)
+    panels.labels("threads within an operation (intra)" if panels.columns < 3 else "intra threads", "")
+    panels.figure.supylabel("operations at once (inter threads)")
     bar = panels.figure.colorbar(panels.axes[0].collections[0], ax=list(panels.axes), fraction=0.05, aspect=30)
     bar.set_label("throughput, % of the best")
     bar.outline.set_visible(False)
     return panels.figure
-
-
-def _axis_labels(panels: Panels) -> None:
-    panels.labels("threads within an operation (intra)" if panels.columns < 3 else "intra threads", "")
-    panels.figure.supylabel("operations at once (inter threads)")
 
 
 def _draw(axes: Axes, grid: Grid, low: float) -> None:
@@ -112,7 +106,7 @@ def _draw(axes: Axes, grid: Grid, low: float) -> None:
         ]
         for row in zip(grid.percents, grid.valid, strict=True)
     ]
-    import seaborn  # only heat maps need it, and it takes a second to import
+    import seaborn  # takes a second to import, and only heat maps need it
 
     seaborn.heatmap(
         grid.percents,

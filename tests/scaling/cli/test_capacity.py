@@ -114,8 +114,8 @@ def test_how_long_turns_took_on_a_measured_size_is_said(tmp_path):
     assert answer["cores"] == 12
     assert re.fullmatch(
         r"busy host train on 12 cores: by the curve 5\.[67]\d? times one core \(± [\d.]+ %\), "
-        r"from \d+ quiet of 50 turns; "
-        r"a turn took \d\.\d\d to 1\.\d\d times the step time \(median \d\.\d\d\)",
+        r"\d+ of 50 turns quiet; "
+        r"turns took \d\.\d\d to 1\.\d\d times the step time \(median \d\.\d\d\)",
         answer["levels"],
     )
 

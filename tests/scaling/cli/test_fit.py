@@ -63,7 +63,7 @@ def test_disturbed_points_are_left_out_and_imprecise_ones_are_not(tmp_path):
         store.append(replace(row, witness=stolen))
     completed = scaling("fit", tmp_path / "few")
     assert completed.returncode == 0
-    assert "1 of 5 points left out (1 disturbed; no quiet turn)" in completed.stderr
+    assert "fits leave out 1 of 5 points (1 disturbed; no quiet turn)" in completed.stderr
 
 
 def test_two_core_counts_have_a_sentence(tmp_path):

@@ -130,7 +130,7 @@ def test_rows_that_are_there_twice_and_machines_that_are_not_alike_are_named(tmp
     notes = scaling("show", folder).stderr
     assert "2 rows repeated" in notes
     assert (
-        f"not alike are in one folder: {len(rows)} runs on pretend (Amdahl 470), 1 run on other (Gustafson 1)" in notes
+        f"machines that are not alike: {len(rows)} runs on pretend (Amdahl 470), 1 run on other (Gustafson 1)" in notes
     )
     assert notes.splitlines()[:2] == scaling("fit", folder).stderr.splitlines()[:2]
 
@@ -205,8 +205,8 @@ def test_what_a_program_loses_that_times_a_part_of_itself_is_not_available(tmp_p
         )
 
     folder = folder_of(tmp_path / "a", map(as_program, swept_rows(serial=0.2)))
-    reason = "the program reports its time itself, and its CPU time is that of the whole process"
-    sentence = f"what efficiency is lost to is not available: {reason}"
+    reason = "the program reports its own time, and its CPU time covers the whole process"
+    sentence = f"efficiency losses are not available: {reason}"
     assert f"scaling: calibrated train: {sentence}" in scaling("show", folder).stderr.splitlines()
     why = scaling("show", folder, "--why")
     assert why.stdout.count("not available") == 2 * 3

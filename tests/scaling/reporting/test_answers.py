@@ -29,19 +29,16 @@ BLANK = SizeAnswer(None, POINT, AnswerCode.NO_ANSWER)
             "give prog 8 cores × 2 threads: at least 5.1 times one core, 64 % efficient; points on 10-12 cores cannot "
             "be used (disturbed or not valid)",
         ),
-        (
-            replace(GIVEN, cores=1),
-            "give prog 1 core: 8 cores are 5.1 times one core (3.7 to 6.9), 64 % efficient",
-        ),
+        (replace(GIVEN, cores=1), "give prog 1 core: 8 cores are 5.1 times one core (3.7 to 6.9), 64 % efficient"),
         (
             replace(GIVEN, basis=Basis(Grounds.BETWEEN, (4.0, 16.0)), single_launches=True),
             "give prog 8 cores: 5.1 times one core (3.7 to 6.9), 64 % efficient, interpolated between 4 and 16 cores, "
-            "from one launch of each",
+            "from one launch per core count",
         ),
         (
             replace(BLANK, verdict=Verdict.DISTURBED, doubt=Doubt(rules.STEAL, 0.3)),
             "no answer yet for prog: its points are disturbed because the hypervisor gave 0.30 CPUs of those it ran on "
-            "to others; measure when less goes on, or make more launches",
+            "to others; measure on a quieter host, or make more launches",
         ),
         (
             replace(BLANK, code=AnswerCode.NOTHING_MEASURED, failure="it exited with status 2"),
@@ -49,7 +46,7 @@ BLANK = SizeAnswer(None, POINT, AnswerCode.NO_ANSWER)
         ),
         (
             replace(BLANK, code=AnswerCode.ONE_CORE_COUNT, compared=4),
-            "no answer for prog: it was measured on 4 cores alone; measure other core counts too",
+            "no answer for prog: it was measured on 4 cores only; measure other core counts too",
         ),
     ],
 )

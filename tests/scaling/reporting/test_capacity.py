@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, series
 from benchmarks.shared.machines import first_run
-from scaling.analysis.capacity import answer, scaling_limits
+from scaling.analysis.capacity import answer, answer_job, scaling_limits
 from scaling.analysis.curves.fit import fit
 from scaling.analysis.series import series_key
 from scaling.analysis.sizing.question import (
@@ -38,14 +38,17 @@ from scaling.reporting.capacity import (
     basis_words,
     device_facts,
     device_sentences,
+    jobs_table,
     limits_facts,
     limits_table,
     sizing_reason_sentence,
     sureness,
+    target_words,
 )
 from scaling.reporting.words import cores_words, text_lines
 from tests.mentions import mentions
 from tests.published import NO_SINGLE, rates
+from tests.scaling.analysis.sizing.simulated import FIT as JOB_FIT
 
 FIT = fit(series(Truth(0.05, noise=0.005, grid=TO_16), np.random.default_rng(1)))
 ODD = fit(rates("odd", NO_SINGLE))
@@ -141,37 +144,37 @@ REASONS = [
     (
         StepsGrow(),
         "steps-grow",
-        "with weak scaling a step has more items on more cores and gets no shorter; ask for a throughput",
+        "under weak scaling steps grow with cores and do not get shorter; ask for a throughput",
     ),
-    (OverBudget(0.04, 0.01), "over-budget", "one core costs 0.04 an hour, more than the 0.01 there are"),
+    (OverBudget(0.04, 0.01), "over-budget", "one core costs 0.04 an hour, more than the budget of 0.01"),
     (
         NeverReached(0.95, 0.2),
         "never-reached",
-        "not reachable with 95 % confidence (20 % of the curves that may be never get there)",
+        "not reachable with 95 % confidence (20 % of the possible curves never reach it)",
     ),
     (NeverReached(0.95, 1.0), "never-reached", "not reachable with 95 % confidence"),
     (
         MachineTooSmall(0.95, 20.6, 16, "epyc"),
         "machine-too-small",
-        "the 16 cores of epyc are too few for 95 % confidence; the curve by itself asks for about 20.6",
+        "the 16 cores of epyc are too few for 95 % confidence; the curve alone needs about 20.6",
     ),
     (
         BeyondExtrapolation(0.9, inf, 16.0),
         "beyond-extrapolation",
-        "even twice the 16 cores measured, as far as the curve is extrapolated, are too few for 90 % confidence",
+        "even twice the 16 cores measured, the limit of extrapolation, are too few for 90 % confidence",
     ),
     (WholeMachineKeeps(64), "whole-machine-keeps", "all 64 cores of the machine keep it"),
     (
         ExtrapolationEnds(32, 16.0),
         "extrapolation-ends",
-        "more cores may keep it too, but 32 is as far as 16 measured ones can tell",
+        "more cores may keep it too, but a curve over 16 cores is extrapolated to 32 only",
     ),
     (SimilarCost(6, 10, 0.05), "similar-cost", "6 to 10 cores cost at most 5 % more"),
-    (StepsUnknown(), "steps-unknown", "nothing is known of single steps; ask it of a results folder"),
+    (StepsUnknown(), "steps-unknown", "the times of single steps are not known; use a results folder"),
     (
         TooFewSteps(0.99, 99, 40),
         "too-few-steps",
-        "99 % of steps are known from launches of at least 99 steps, and these have at most 40; measure longer "
+        "the 99 % quantile of steps needs launches of at least 99 steps, and these have at most 40; measure longer "
         "(`max_seconds`, `rounds`), or ask for a lower quantile",
     ),
 ]
@@ -228,3 +231,24 @@ def test_the_cheapest_of_cores_and_gpus_follows_from_their_prices():
 
 def test_a_workload_on_one_device_has_nothing_to_be_compared_with():
     assert device_sentences(ask(6.0, Price(), on("cpu", "torch"), on("cpu", "jax"))) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (Question(Goal.LATENCY, 0.2, quantile=0.99), "99 % of steps within 200 ms"),
+        (Question(Goal.LATENCY, 0.2), "a run within 200 ms"),
+        (Question(Goal.WORK, 1e6, items=2e6), "2000000 images"),
+        (Question(Goal.DEADLINE, 28_800.0, items=2e6), "2000000 images within 8.0 h"),
+    ],
+)
+def test_the_target_of_a_question_in_words(question, words):
+    assert target_words(question, "images") == words
+
+
+def test_the_times_of_a_job_are_a_table_and_of_other_questions_there_is_none():
+    job = answer_job(JOB_FIT, Question(Goal.DEADLINE, 7200.0, items=36_000.0))
+    lines = text_lines(jobs_table([job]))
+    assert len(lines) == 4
+    assert sum("*" in line for line in lines) == 1
+    assert not jobs_table([answer(JOB_FIT, Question(Goal.LATENCY, 0.2))]).rows

@@ -11,10 +11,10 @@ UNWELL = tuple(examine(EVERYTHING).values())
 
 
 def test_the_answer_comes_first():
-    assert headline(WELL) == "Nothing here would spoil a measurement. 1 to know about: SMT."
+    assert headline(WELL) == "Nothing here would spoil a measurement. 1 caution: SMT."
     assert headline(UNWELL) == (
         "7 things here would spoil a measurement: load, busy siblings, swap, quota, cpuset, thread variables, "
-        "governor. 2 to know about: offline CPUs, SMT."
+        "governor. 2 cautions: offline CPUs, SMT."
     )
 
 
@@ -25,7 +25,7 @@ def test_one_thing_is_one_thing():
 
 def test_finding_nothing_where_little_can_be_seen_is_said_to_be_little():
     unseen = [finding for finding in examine(Fault("", texts={"proc/loadavg": ""})).values() if finding.name == "load"]
-    assert headline(unseen) == "Nothing that can be seen here would spoil a measurement. 1 of 1 cannot be seen."
+    assert headline(unseen) == "Nothing visible here would spoil a measurement. 1 of 1 check not available."
 
 
 def test_a_sweep_is_told_what_would_spoil_it_and_where_to_read_more():

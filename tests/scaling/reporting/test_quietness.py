@@ -30,11 +30,11 @@ QUIET, BUSY, NEVER = (
 @pytest.mark.parametrize(
     ("slowdowns", "sentence"),
     [
-        ((), "Nothing is known"),
-        ((QUIET,), "10 of 10 turns were quiet. At no point did the slowest tenth take 5 % longer than the step time."),
+        ((), "The results do not record"),
+        ((QUIET,), "10 of 10 turns were quiet. The slowest tenth took at most 5 % longer than the step time."),
         ((QUIET, BUSY), "15 of 20 turns were quiet. Turns took longest at "),
-        ((QUIET, NEVER), "10 of 20 turns were quiet. No turn was quiet at 1 of 2 points: "),
-        ((NEVER, NEVER), "No turn of 20 was quiet, so nothing is known of how much longer they took: "),
+        ((QUIET, NEVER), "10 of 20 turns were quiet. No turn was quiet at 1 of 2 points; "),
+        ((NEVER, NEVER), "No turn of 20 was quiet, so there is no step time to compare them with; "),
     ],
 )
 def test_how_much_longer_turns_took_is_said_only_against_quiet_ones(slowdowns, sentence):

@@ -33,8 +33,8 @@ def test_the_table_has_the_sections_of_the_study_over_the_wall_time_on_the_most_
 def test_runs_that_were_forked_are_told_of():
     rows = made("cores = [1, 2]\nlaunches = 3")
     first, *others = sections_notes(sections_of([replace(rows[0], run=replace(rows[0].run, start="fork")), *rows[1:]]))
-    assert "over the wall time" in first
-    assert others == ["1 forked run left out: a server had made the imports, which are in no section"]
+    assert "relative to the wall time" in first
+    assert others == ["1 forked run left out: a server made the imports, which are in no section"]
 
 
 def test_the_sections_of_a_point_are_columns_of_a_table_too():

@@ -61,7 +61,7 @@ def test_verdicts_are_counted_from_good_to_bad():
 
 
 def test_a_sentence_says_how_much_slower_turns_were():
-    words = "14 quiet of 60 turns; a turn took 1.00 to 1.60 times the step time (median 1.20)"
+    words = "14 of 60 turns quiet; turns took 1.00 to 1.60 times the step time (median 1.20)"
     assert slowdown_words(HostSlowdown(1.0, 1.2, 1.6, 14 / 60, 60)) == words
 
 

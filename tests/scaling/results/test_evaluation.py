@@ -38,8 +38,8 @@ def test_levels_of_smt_have_a_curve_each_and_landmarks_together(tmp_path):
 def test_points_left_out_and_series_not_fitted_are_said(tmp_path):
     rows = [stolen(row) if row.run.point.cores == 4 else row for row in swept("cores = [1, 2, 4]\nlaunches = 3")]
     notes = evaluation_notes(evaluate(folder(rows, tmp_path)))
-    assert notes == ["1 of 3 points left out (1 disturbed; no quiet turn)"]
+    assert notes == ["fits leave out 1 of 3 points (1 disturbed; no quiet turn)"]
     single = evaluate(folder([stolen(row())], tmp_path))
     assert single.fits == ()
-    assert "none of the 1 point can be used (1 disturbed; no quiet turn)" in evaluation_notes(single)[0]
+    assert "no usable point among 1 point (1 disturbed; no quiet turn)" in evaluation_notes(single)[0]
     assert len(evaluation_notes(evaluate(folder([row()], tmp_path)))) == 1

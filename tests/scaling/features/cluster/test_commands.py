@@ -114,7 +114,7 @@ def test_a_node_type_without_an_undisturbed_point_is_passed_over_with_a_note(fol
     store.close()
     completed = scaling("fit", folder)
     assert completed.returncode == 0
-    assert "never: none of the 1 point can be used (1 disturbed; no quiet turn)" in completed.stderr
+    assert "never: no usable point among 1 point (1 disturbed; no quiet turn)" in completed.stderr
 
 
 def test_a_cluster_folder_without_rows_is_one_sentence(tmp_path):

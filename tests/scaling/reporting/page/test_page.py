@@ -109,7 +109,7 @@ def test_the_answers_are_the_numbers_of_fit_and_capacity(shown):
         if limit["value"] is not None:
             assert f"× {figure(limit['value'])}" in words
     assert {one["description"] for one in facts_of(shown)["series"]} >= {"exactly", "not-at-all"}
-    assert "law does not describe" in words
+    assert "no law describes it" in words
 
 
 def test_every_series_has_a_sentence_about_what_it_loses(understood, shown):
@@ -177,9 +177,9 @@ DEGENERATE = {
 
 SENTENCES = {
     "one point": "measure other core counts too",
-    "all failed": "no launch went well yet",
+    "all failed": "no launch succeeded yet",
     "one workload": "speedup there",
-    "two counts": "too few core counts to tell",
+    "two counts": "too few core counts",
     "a hundred and twenty-eight cores": "1 socket, 1 NUMA node, 1 shared cache, 128 cores, 256 CPUs",
     "long names": LONG,
     "no machine": "architecture",

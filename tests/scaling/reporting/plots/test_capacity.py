@@ -80,7 +80,7 @@ def test_every_series_has_a_scale_of_its_own(tmp_path):
 
 
 def test_without_a_law_there_is_nothing_to_say_of_sizes(tmp_path):
-    assert "series could be fitted" in nothing(result("cores = [1]\nlaunches = 3", tmp_path), "capacity")
+    assert "series has a curve" in nothing(result("cores = [1]\nlaunches = 3", tmp_path), "capacity")
 
 
 def test_a_target_changes_no_other_figure(tmp_path):

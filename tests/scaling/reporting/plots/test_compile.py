@@ -57,7 +57,7 @@ def test_the_legend_explains_everything_drawn_once():
     (panel,) = figure(target=level).panels
     sized = replace(panel, series=[replace(panel.series[0], size=2)])
     assert legend(replace(figure(), panels=[sized])) == [
-        *("a", "ideal", "law", "recommended size", "target, 4/s", "extrapolated", "hollow: disturbed or not valid"),
+        *("a", "ideal", "law", "recommended size", "target, 4/s", "extrapolated", "hollow: disturbed or not valid")
     ]
 
 
@@ -67,11 +67,6 @@ def test_a_law_with_a_band_is_named_with_it():
     with_band = replace(figure(), panels=[replace(panel, series=[replace(panel.series[0], laws=[law])])])
     assert "law with its 95 % band" in legend(with_band)
     assert "extrapolated" not in legend(with_band)
-
-
-def test_a_predicted_mark_says_nothing_of_validity():
-    predicted = Series("predicted", [MARKS[2]], "black", "D", in_legend=True, predicted=True)
-    assert legend(CoresFigure([Panel([predicted], (0.0, 5.0))], "y")) == ["predicted"]
 
 
 def test_a_bar_is_cut_one_height_beyond_the_axis():

@@ -126,7 +126,7 @@ def test_a_folder_that_does_not_tell_its_machine_is_drawn_all_the_same(tmp_path)
     drawings = {
         drawing.kind: drawing for drawing in draw_figures(evaluate(folder_of(rows, tmp_path, with_machine=False)))
     }
-    assert drawings["placement"].reason == "the folder does not say what its machine is made of"
+    assert drawings["placement"].reason == "the folder has no file that describes its machine"
     assert isinstance(drawings["capacity"], Drawing)
 
 

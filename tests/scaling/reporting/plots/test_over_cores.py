@@ -191,7 +191,7 @@ def test_the_smt_yield_is_marked_with_its_interval_over_the_cores(tmp_path):
 
 def test_without_second_threads_there_is_no_yield(tmp_path):
     assert nothing(result(BOTH, tmp_path), "smt") == "no point uses a second thread of a core"
-    assert "beside the same cores" in nothing(result(f"{BOTH}\nsmt = [2]", tmp_path, 4, 2), "smt")
+    assert "together with the same cores" in nothing(result(f"{BOTH}\nsmt = [2]", tmp_path, 4, 2), "smt")
 
 
 def test_modes_are_drawn_in_one_panel_a_workload_each_with_its_own_marker(tmp_path):
@@ -211,7 +211,7 @@ def test_modes_are_drawn_in_one_panel_a_workload_each_with_its_own_marker(tmp_pa
 
 
 def test_one_mode_is_nothing_to_compare(tmp_path):
-    assert "training and in inference" in nothing(result(BOTH, tmp_path), "modes")
+    assert "training and inference" in nothing(result(BOTH, tmp_path), "modes")
 
 
 MANY = f"workloads = {list(EIGHT[:5])}\ncores = [1, 2]\nlaunches = 3\nintra = [1, 2, 3, 4, 5, 6]"
@@ -269,7 +269,7 @@ def test_all_series_together_are_named_at_their_ends_and_apart_from_each_other(t
 def test_few_series_and_very_many_are_left_to_the_figure_of_efficiency(tmp_path):
     few = result("cores = [1, 2]\nlaunches = 2", tmp_path / "few")
     many = result(f"items = {list(range(1, 23))}\ncores = [1, 2]\nlaunches = 2", tmp_path / "many")
-    assert "`efficiency` has up to 4 series" in nothing(few, "together")
+    assert "`efficiency` draws up to 4 series" in nothing(few, "together")
     assert "22 series are too" in nothing(many, "together")
 
 

@@ -44,7 +44,7 @@ def test_a_network_that_is_not_valid_is_hollow_and_a_roof_that_is_not_is_dashed(
 
 def test_a_network_far_below_the_roof_is_named_instead_of_drawn():
     picture = roofline([achieved("vgg", 60e9, 50.0), achieved("memnet", 1e6, 0.001)])
-    assert picture.caption.endswith("ops are products: memnet.")
+    assert picture.caption.endswith("ops are matrix products: memnet.")
     assert len(picture.figure.axes[0].lines) == 2
 
 
