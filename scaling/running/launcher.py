@@ -37,7 +37,7 @@ from scaling.running.messages import (
     send,
 )
 from scaling.running.signals import REQUESTS_TO_STOP
-from scaling.running.trees import ProcessTree
+from scaling.running.witness import ProcessTree
 from scaling.running.worker import MOST_ITEMS
 
 # The child's clock starts with its first line, before it imports anything of ours.

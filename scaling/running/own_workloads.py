@@ -1,7 +1,7 @@
-"""What a user's file may offer as a workload, made into one the worker can measure.
+"""Makes an object from a user's file into a workload that the worker can measure.
 
-That is a `Network`, a model with a batch, a function or any other callable whose call is a step, an object with a
-method `step`, or a function that returns one of these. Frameworks are recognised by what is imported already.
+The object is a `Network`, a model with a batch, a function or other callable whose call is a step, an object with a
+`step` method, or a function that returns one of these. Frameworks are recognised among the imported modules.
 """
 
 import inspect
@@ -12,7 +12,7 @@ from typing import Any
 
 from scaling.workloads.base import Network, Setting
 
-# Stands in an option for how many threads the run has.
+# The placeholder in an option for the run's number of threads.
 THREADS = "{threads}"
 
 WHAT_TO_RETURN = (
@@ -22,13 +22,13 @@ WHAT_TO_RETURN = (
 
 
 class OwnWorkloadError(TypeError):
-    """Something that cannot be measured, and what to return instead, in a sentence."""
+    """An object that cannot be measured, and what to return instead, in a sentence."""
 
     explains_itself = True
 
 
 class TimedFunction:
-    """A function whose call is a step; what it returns is dropped."""
+    """A function whose call is a step, and whose result is ignored."""
 
     items_per_step = 1
 
@@ -36,7 +36,7 @@ class TimedFunction:
         self._function = function
 
     def prepare(self) -> None:
-        """Nothing: the function has what it needs."""
+        """Do nothing: a function is ready as it is."""
 
     def step(self) -> None:
         """Call it."""
@@ -44,19 +44,19 @@ class TimedFunction:
 
 
 class Stepper:
-    """An object with a method `step` that need not have anything else."""
+    """Wraps an object that has a `step` method but lacks other parts of a workload."""
 
     def __init__(self, workload: Any) -> None:
         self._workload = workload
         self.step = workload.step
 
     def prepare(self) -> None:
-        """Let it prepare itself, if it can."""
+        """Call the object's own `prepare`, if it has one."""
         getattr(self._workload, "prepare", lambda: None)()
 
     @property
     def items_per_step(self) -> Any:
-        """As many as it says, or one."""
+        """The object's own number of items per step, or 1."""
         return getattr(self._workload, "items_per_step", 1)
 
     def __getattr__(self, name: str) -> Any:
@@ -64,12 +64,13 @@ class Stepper:
 
 
 def own_workload(name: str, offered: Any, setting: Setting, options: Mapping[str, Any]) -> Any:
-    """The workload that a name of a file stands for; OwnWorkloadError where it is none."""
+    """The workload for a name in a user's file; OwnWorkloadError if it cannot be measured."""
     if (known := _workload(name, offered, setting)) is not None:
         return known
     if not callable(offered):
         raise OwnWorkloadError(f"{name} is {_kind(offered)}, which cannot be measured; {WHAT_TO_RETURN}")
-    given = {option: _threads(setting) if value == THREADS else value for option, value in options.items()}
+    threads = setting.intra or len(os.sched_getaffinity(0))
+    given = {option: threads if value == THREADS else value for option, value in options.items()}
     takes_setting = _takes_setting(offered, given)
     made = offered(setting, **given) if takes_setting else offered(**given)
     if (known := _workload(name, made, setting)) is not None:
@@ -82,7 +83,7 @@ def own_workload(name: str, offered: Any, setting: Setting, options: Mapping[str
 
 
 def _workload(name: str, offered: Any, setting: Setting) -> Any:
-    """What can be measured as it is; None for what may be a function."""
+    """The workload for an object that is not a function to be called; None for other objects."""
     if isinstance(offered, Network):
         return offered
     if isinstance(offered, tuple) and offered and _framework(offered[0]):
@@ -96,7 +97,7 @@ def _workload(name: str, offered: Any, setting: Setting) -> Any:
 
 
 def _network(name: str, model: Any, batch: Any = None, *rest: Any, setting: Setting) -> Network:
-    """A model with a batch: a compiled one of Keras has its loss and its optimizer."""
+    """A network from a model with a batch; a compiled Keras model has its own loss and optimizer."""
     if rest or not isinstance(batch, tuple | list) or len(batch) != 2:
         raise OwnWorkloadError(f"{name}: a model comes with one batch, as `model, (inputs, targets)`")
     inputs, targets = batch
@@ -114,14 +115,14 @@ def _network(name: str, model: Any, batch: Any = None, *rest: Any, setting: Sett
 
 
 def _length(inputs: Any) -> int:
-    """The items of a batch, which may be nested."""
+    """The number of items in a batch, which may be nested."""
     while isinstance(inputs, dict | list | tuple):
         inputs = next(iter(inputs.values() if isinstance(inputs, dict) else inputs))
     return len(inputs)
 
 
 def _framework(model: Any) -> str | None:
-    """Which framework's model it is; None for anything else."""
+    """The framework of a model; None for other objects."""
     for module, name in (("keras", "Model"), ("torch.nn", "Module")):
         if module in sys.modules and isinstance(model, getattr(sys.modules[module], name)):
             return module.partition(".")[0]
@@ -129,19 +130,16 @@ def _framework(model: Any) -> str | None:
 
 
 def _takes_setting(function: Callable[..., object], given: Mapping[str, Any]) -> bool:
-    """Whether a function wants the setting of its run: it has a parameter for it, or one without a value."""
+    """Whether a function needs the run's setting: it has a parameter `setting`, or a parameter without a value."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some of those written in C
+    except (TypeError, ValueError):  # some functions written in C
         return False
-    empty = inspect.Parameter.empty
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    wanting = [one for one in parameters if one.kind in named and one.default is empty and one.name not in given]
-    return bool(wanting) or any(one.name == "setting" for one in parameters)
-
-
-def _threads(setting: Setting) -> int:
-    return setting.intra or len(os.sched_getaffinity(0))
+    return any(
+        one.name == "setting" or (one.kind in named and one.default is one.empty and one.name not in given)
+        for one in parameters
+    )
 
 
 def _kind(value: Any) -> str:
