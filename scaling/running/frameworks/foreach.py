@@ -1,7 +1,7 @@
 """Keras optimizers as torch's fused and foreach kernels: a few calls for all variables together.
 
 Keras itself executes optimizers without such kernels (AdamW, learning-rate schedules). Formulas and hyper-parameters
-are those of the Keras optimizer, which a test checks.
+are the Keras optimizer's, which a test checks.
 """
 
 from collections.abc import Callable, Sequence

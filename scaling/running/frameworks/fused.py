@@ -1,7 +1,7 @@
 """Keras optimizers as TensorFlow's fused kernels: one operation per variable instead of Keras's dozen.
 
 Keras itself executes optimizers without a kernel (AdamW, learning-rate schedules). Formulas and hyper-parameters are
-those of the Keras optimizer, which a test checks.
+the Keras optimizer's, which a test checks.
 """
 
 from collections.abc import Callable, Sequence
