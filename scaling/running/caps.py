@@ -47,7 +47,7 @@ class PowerCaps:
         self._files: dict[str, list[LimitFile]] = {}
         try:
             for name in Caps._fields:
-                values = [value for value in (getattr(one, name) for one in caps) if value is not None]
+                values = [value for value in (getattr(wanted_caps, name) for wanted_caps in caps) if value is not None]
                 if values:
                     self._prepare(name, values, root, gpu)
         except BaseException:
@@ -102,7 +102,7 @@ class PowerCaps:
         except MachineError as error:
             raise StudyError(f"{name} cannot be set here: {error}") from error
         except PermissionError as error:
-            raise StudyError(f"{name} may be set by root alone here; run as root, or leave {name} out") from error
+            raise StudyError(f"only root may set {name} here; run as root, or leave {name} out") from error
         except OSError as error:
             raise StudyError(f"{name} cannot be set here: {error.strerror or error}; leave {name} out") from error
         outside = [value for value in values if not (lowest or 0.0) <= value <= (highest or value)]
@@ -143,8 +143,8 @@ class PowerCaps:
         while wrong := [read for read in self._values(name) if not _holds(name, value, read)]:
             if time.monotonic() > deadline:
                 raise StudyError(
-                    f"{name} = {value:g} was set, but {_words(wrong[0])} was read back; leave it out, or give what "
-                    "holds"
+                    f"{name} = {value:g} was set, but {_words(wrong[0])} was read back; leave {name} out, or give a "
+                    "value that holds"
                 )
             time.sleep(READ_BACK_SECONDS / 20)
 

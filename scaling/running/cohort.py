@@ -279,11 +279,9 @@ class _CohortRun:
         )
 
     def _fit_into_memory(self, members: Iterable[_Member]) -> bool:
-        """Whether these processes fit into memory, each as large as the largest so far."""
         return MEMORY_MARGIN * sum(map(self._expected_bytes, members)) <= free_bytes()
 
     def _expected_bytes(self, member: _Member) -> int:
-        """The memory of a process or, for a pack, the unshared memory of its replicas."""
         spec = member.spec.child
         return len(spec.replicas) * self.sizes.own_bytes if isinstance(spec, PackSpec) else self.sizes.peak_bytes
 
@@ -396,15 +394,14 @@ def _end(member: _Member) -> None:
 def _cpu_seconds(pid: int) -> float:
     """The CPU time of a process and its descendants, without those that have ended."""
     total = 0.0
-    for one in processes_below(pid):
+    for process in processes_below(pid):
         with suppress(psutil.NoSuchProcess):
-            times = psutil.Process(one).cpu_times()
+            times = psutil.Process(process).cpu_times()
             total += times.user + times.system
     return total
 
 
 def _peak_bytes(pid: int) -> int:
-    """The peak memory of a process so far, which it may have needed to get ready."""
     with suppress(OSError):
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)

@@ -68,7 +68,6 @@ class HardwareCounters:
 
 
 def _open(event: Event, excluded: int) -> int | None:
-    """The file descriptor of a counter; None if the kernel provides none."""
     number = SYSCALL.get(os.uname().machine)
     if number is None or os.path.exists(SECOND_CORE_TYPE):
         return None

@@ -81,7 +81,6 @@ def objection() -> str | None:
 
 
 def _other_threads() -> set[str]:
-    """The names of all threads except the main thread."""
     names = set()
     for thread in os.listdir("/proc/self/task"):
         if int(thread) != os.getpid():

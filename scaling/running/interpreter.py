@@ -36,7 +36,6 @@ def find_interpreter(name: str) -> str:
 
 
 def _version_there(name: str, python: Path) -> str:
-    """The version of this package that an interpreter imports."""
     try:
         checked = subprocess.run(
             [python, "-P", "-c", CODE], capture_output=True, text=True, timeout=CHECK_SECONDS, check=False

@@ -340,7 +340,6 @@ def _read_piece(output: _Output, name: str, fd: int) -> bool:
 def _classify(
     spec: ChildSpec, state: _ProcessState, output: _Output, timed_out: bool, oom: bool, parent_cpu: float
 ) -> LaunchResult:
-    """The result of a run, from the end of its child and the reply."""
     if timed_out:
         failure = Outcome("timeout", f"no answer within {spec.timeout_seconds:g} s, so it was ended")
     else:
@@ -383,12 +382,11 @@ def _objection(request: RunRequest, result: RunResult) -> str | None:
     if request.takes_turns and not _follow_each_other(result):
         return f"the times of its {len(turns)} turns do not follow each other"
     if request.warmup is not None and len(steps) != request.warmup + (request.steps or 0):
-        return f"its answer has {len(steps)} steps, and {request.warmup} + {request.steps} were asked for"
+        return f"its answer has {len(steps)} steps instead of the requested {request.warmup} + {request.steps}"
     return None
 
 
 def _follow_each_other(result: RunResult) -> bool:
-    """Whether every turn has its times, in order."""
     times = [time for span in result.spans for time in (span.began, span.counted_from, span.ended)]
     return len(result.spans) == len(result.turns) and times == sorted(times)
 
@@ -422,7 +420,6 @@ def _warmup_steps(request: RunRequest, result: RunResult) -> int:
 def _failure_without_reply(
     spec: ChildSpec, state: _ProcessState, received: bytes, error: MessageError, oom: bool
 ) -> Outcome:
-    """The reason why a child has sent no usable reply."""
     if state.error is not None:
         return Outcome("failed", f"could not be started on CPUs {spec.request.cpus}: {state.error}")
     code = os.waitstatus_to_exitcode(state.status)
@@ -433,11 +430,12 @@ def _failure_without_reply(
             remark = ": the machine or its control group ran out of memory" if oom else " (out of memory?)"
         return Outcome("interrupted" if -code in REQUESTS_TO_STOP else "failed", how + remark)
     if received:
-        return Outcome("failed", f"{how} after {len(received)} bytes that are no answer: {received[:60]!r} ({error})")
+        return Outcome(
+            "failed", f"{how} after {len(received)} bytes that are not an answer: {received[:60]!r} ({error})"
+        )
     return Outcome("failed", f"{how} without an answer")
 
 
 def _oom_kills() -> int:
-    """The number of processes that the kernel has killed for lack of memory since it started."""
     lines = Path("/proc/vmstat").read_text().splitlines()
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)

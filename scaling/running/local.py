@@ -207,7 +207,6 @@ class LocalEngine(Surroundings):
             self.meter.finish()
 
     def _metered(self, run: Run, launched: LaunchResult, started_at: str) -> tuple[MeterEnergy, ...]:
-        """The energy of a run; its power over time goes to `keep_power`."""
         if self.meter is None or not run.metered or launched.outcome.status != "ok":
             return ()
         metered = _metered_run(run, launched)
@@ -275,14 +274,12 @@ class LocalEngine(Surroundings):
             self.meter.end()
 
     def _clear_up(self) -> None:
-        """Give the next run an empty folder and a living reaper."""
         ended = self.reaper.restart_if_ended()
         if ended:
             self.notify(f"the process that would clean up after this sweep was {ended}; a new one has replaced it")
         self.scratch.empty()
 
     def _remove_groups(self) -> None:
-        """Remove the control groups of runs that have ended."""
         if self.groups:
             self.groups.remove()
 
@@ -325,8 +322,8 @@ class LocalEngine(Surroundings):
         if run.point.replicas == 1:
             return self._child_spec(run, variables)
         cpus, replicas = frozenset(run.flat_cpus), run.replica_runs
-        children = [self._child_spec(one, variables, cpus.difference(one.flat_cpus)) for one in replicas]
-        shares = sharing(self.topology, [one.cpus for one in replicas])
+        children = [self._child_spec(own, variables, cpus.difference(own.flat_cpus)) for own in replicas]
+        shares = sharing(self.topology, [own.cpus for own in replicas])
         return PackSpec(tuple(children), shares, run.point.measured_replicas)
 
     def _environment(self, run: Run, generation: int | None) -> dict[str, str]:
@@ -406,12 +403,10 @@ class LocalEngine(Surroundings):
 
 
 def _processes(run: Run, spec: ChildSpec | PackSpec) -> list[tuple[Run, ChildSpec]]:
-    """The processes of a run, each as a run of its own with its specification."""
     return list(zip(run.replica_runs, spec.replicas, strict=True)) if isinstance(spec, PackSpec) else [(run, spec)]
 
 
 def _preparation(run: Run, spec: ChildSpec) -> Preparation:
-    """The preparation of the server that forks a process."""
     modules = modules_for(run.point.workload, run.point.framework)
     variables = server_variables(spec.environment, run.point)
     return Preparation(tuple(sorted(variables.items())), spec.policy, modules, spec.python)
@@ -487,7 +482,6 @@ def _move_to(cpus: set[int]) -> None:
 
 
 def _workload_spec(text: str) -> WorkloadSpec:
-    """The factory of a workload and its arguments."""
     parsed = workload(text)
     if isinstance(parsed, OwnFile):
         return WorkloadSpec(parsed.path, parsed.factory, dict(parsed.options))

@@ -65,7 +65,6 @@ def _open(path: Path) -> int:
 
 
 def _holder(fd: int) -> str:
-    """The sweep that holds the lock, as far as the kernel shows it."""
     number = str(os.fstat(fd).st_ino)
     for line in Path("/proc/locks").read_text().splitlines():
         words = line.split()

@@ -8,6 +8,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from scaling.workloads.base import Network, Setting
@@ -27,20 +28,11 @@ class OwnWorkloadError(TypeError):
     explains_itself = True
 
 
-class TimedFunction:
-    """A function whose call is a step, and whose result is ignored."""
+def _timed(function: Callable[[], object]) -> "Stepper":
+    def step() -> None:
+        function()  # without its result, which would count as times
 
-    items_per_step = 1
-
-    def __init__(self, function: Callable[[], object]) -> None:
-        self._function = function
-
-    def prepare(self) -> None:
-        """Do nothing: a function is ready as it is."""
-
-    def step(self) -> None:
-        """Call it."""
-        self._function()
+    return Stepper(SimpleNamespace(step=step))
 
 
 class Stepper:
@@ -76,10 +68,10 @@ def own_workload(name: str, offered: Any, setting: Setting, options: Mapping[str
     if (known := _workload(name, made, setting)) is not None:
         return known
     if callable(made):
-        return TimedFunction(made)
+        return _timed(made)
     if takes_setting:
         raise OwnWorkloadError(f"{name} returned {_kind(made)}, which cannot be measured; {WHAT_TO_RETURN}")
-    return TimedFunction(lambda: offered(**given))
+    return _timed(lambda: offered(**given))
 
 
 def _workload(name: str, offered: Any, setting: Setting) -> Any:
@@ -115,14 +107,12 @@ def _network(name: str, model: Any, batch: Any = None, *rest: Any, setting: Sett
 
 
 def _length(inputs: Any) -> int:
-    """The number of items in a batch, which may be nested."""
     while isinstance(inputs, dict | list | tuple):
         inputs = next(iter(inputs.values() if isinstance(inputs, dict) else inputs))
     return len(inputs)
 
 
 def _framework(model: Any) -> str | None:
-    """The framework of a model; None for other objects."""
     for module, name in (("keras", "Model"), ("torch.nn", "Module")):
         if module in sys.modules and isinstance(model, getattr(sys.modules[module], name)):
             return module.partition(".")[0]
@@ -137,8 +127,9 @@ def _takes_setting(function: Callable[..., object], given: Mapping[str, Any]) ->
         return False
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return any(
-        one.name == "setting" or (one.kind in named and one.default is one.empty and one.name not in given)
-        for one in parameters
+        parameter.name == "setting"
+        or (parameter.kind in named and parameter.default is parameter.empty and parameter.name not in given)
+        for parameter in parameters
     )
 
 

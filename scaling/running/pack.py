@@ -133,7 +133,6 @@ class PackedChildren:
         return _merge(self.spec, results)
 
     def _failure(self, child: Child, result: LaunchResult) -> LaunchResult:
-        """The result of the failed replica, which it names."""
         outcome, number = result.outcome, self.children.index(child) + 1
         reason = (
             f"replica {number} of {len(self.children)}, on CPUs {child.spec.request.cpus}: "
@@ -164,7 +163,6 @@ def _common_message(lines: Sequence[bytes]) -> bytes:
 
 
 def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
-    """The results of all replicas as the result of one run."""
     outcomes = [result.outcome for result in results]
     merged = merge(
         [
@@ -190,15 +188,16 @@ def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
         step_seconds=merged.step_seconds,
         turns=merged.turns,
         warmup_steps=sum(turn.steps for turn in merged.turns if turn.round == WARMUP_ROUND),
-        cautions=tuple(dict.fromkeys(caution for one in outcomes for caution in one.cautions)),
+        cautions=tuple(dict.fromkeys(caution for outcome in outcomes for caution in outcome.cautions)),
         pack=merged.pack,
         sections=Sections(
-            **{name: _known(max, [getattr(one, name) for one in sections]) for name in Sections.__struct_fields__}
+            **{name: _known(max, [getattr(own, name) for own in sections]) for name in Sections.__struct_fields__}
         ),
     )
     if not any(turn.seconds > 0 for turn in counted):
         outcome = Outcome("failed", "its replicas never ran at the same time", sections=outcome.sections)
-    witness = _merge_witnesses([result.witness for result in results], [one.request.cpus for one in spec.replicas])
+    masks = [replica.request.cpus for replica in spec.replicas]
+    witness = _merge_witnesses([result.witness for result in results], masks)
     return LaunchResult(outcome, witness, results[0].versions, spans=results[0].spans)
 
 
@@ -209,7 +208,6 @@ _LARGEST = ("mapped_file_bytes", *_OF_THE_MACHINE)
 
 
 def _merge_witnesses(witnesses: Sequence[Witness], masks: Sequence[str]) -> Witness:
-    """The witnesses of all replicas as one."""
     merged: dict[str, Any] = {}
     for name in Witness.__dataclass_fields__:
         values = [getattr(witness, name) for witness in witnesses]
@@ -237,5 +235,4 @@ def _union(texts: Iterable[str]) -> frozenset[int]:
 
 
 def _known(function: Callable[[list[Any]], Any], values: Sequence[Any]) -> Any:
-    """A function of values, or None if one of them is unknown."""
     return None if any(value is None for value in values) else function(list(values))

@@ -35,8 +35,6 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class _SeriesPair:
-    """The points of a series on both sides, and their launches."""
-
     points: tuple[Sequence[Point], Sequence[Point]]
     launches: tuple[list[Launch], list[Launch]]
 

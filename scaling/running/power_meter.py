@@ -15,7 +15,6 @@ from scaling.analysis.energy import (
     LONGEST_STILL_SECONDS,
     MeterEnergy,
     PowerSeries,
-    Window,
     counted_joules,
     had_packages_alone,
     integrated_joules,
@@ -127,7 +126,10 @@ class PowerMeter:
         for index, meter in self._meters_of(run):
             on_cpu = meter.domain != "gpu"
             used = (alone or counted) if on_cpu else counted
-            problem = self._problem(run, meter, bool(alone))
+            if on_cpu:
+                problem = BESIDE if run.beside else None if alone else SHARED
+            else:
+                problem = GPU_SHARED if self._gpu_shared else None
             windows = [(span.counted_from, span.ended) for _, span in used]
             steps = sum(turn.steps - turn.unsettled for turn, _ in used)
             idle = self._idle.get(meter.name)
@@ -149,14 +151,6 @@ class PowerMeter:
     def cpu_seconds(self) -> float:
         """The CPU time that the thread has used."""
         return time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident or 0))
-
-    def _problem(self, run: MeteredRun, meter: Meter, alone: bool) -> str | None:
-        """The reason why a meter's energy is not the run's alone."""
-        if meter.domain == "gpu":
-            return GPU_SHARED if self._gpu_shared else None
-        if run.beside:
-            return BESIDE
-        return None if alone else SHARED
 
     def _meters_of(self, run: MeteredRun) -> list[tuple[int, Meter]]:
         """The meters of a run's packages, of the board, and of the GPU if the run uses it."""
@@ -190,13 +184,18 @@ class PowerMeter:
         still = []
         for index, meter in enumerate(self.meters):
             series = self._series(index)
-            if _stands_still(series, window):
+            known = [joules for joules in series.joules if joules is not None]
+            duration = window[1] - window[0]
+            if len(known) > 1 and len(set(known)) == 1 and duration >= LONGEST_STILL_SECONDS:
                 still.append(meter)
                 self.problems.append(
                     f"the energy counter of {meter.name} has not moved for {IDLE_SECONDS:g} s, so it is not used"
                 )
-            elif (watts := _mean_watts(series, window)) is not None:
-                self._idle[meter.name] = watts
+            else:
+                joules = counted_joules(series, [window])
+                joules = integrated_joules(series, [window]) if joules is None else joules
+                if joules is not None:
+                    self._idle[meter.name] = joules / duration
         self.meters = tuple(meter for meter in self.meters if meter not in still)
         self.forget()
 
@@ -215,14 +214,3 @@ class PowerMeter:
         with self._lock:
             readings = (meter.read() if meter.quick or not quick else NOT_READ for meter in self.meters)
             self._samples.append(Sample(time.perf_counter(), tuple(readings)))
-
-
-def _stands_still(series: PowerSeries, window: Window) -> bool:
-    known = [joules for joules in series.joules if joules is not None]
-    return len(known) > 1 and len(set(known)) == 1 and window[1] - window[0] >= LONGEST_STILL_SECONDS
-
-
-def _mean_watts(series: PowerSeries, window: Window) -> float | None:
-    joules = counted_joules(series, [window])
-    joules = integrated_joules(series, [window]) if joules is None else joules
-    return None if joules is None else joules / (window[1] - window[0])

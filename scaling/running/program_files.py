@@ -81,7 +81,6 @@ def _started_roots(program: Program, python: str | None) -> list[Root]:
 
 
 def _command_roots(words: Sequence[str], folder: str | None, python: str | None) -> list[Root]:
-    """The executable of a command and, if that is an interpreter, its script."""
     executable = find_executable(words[0], folder, python)
     if executable is None:
         return []

@@ -85,7 +85,6 @@ def _make(folder: Path, quota: float) -> None:
 
 
 def _remove(folder: Path) -> bool:
-    """Remove a group; returns False if it still has processes."""
     with suppress(OSError):
         folder.rmdir()
     return not folder.exists()

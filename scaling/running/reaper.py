@@ -144,13 +144,16 @@ def _end_all(mark: str, spared: set[int], quiet_looks: int) -> set[int]:
     deadline = time.monotonic() + LONGEST_SECONDS
     quiet, left = 0, set[int]()
     while quiet < quiet_looks and time.monotonic() < deadline:
-        pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
-        marked = [pid for pid in pids if pid not in spared | left and wears_mark(pid, mark)]
+        marked = [pid for pid in _processes() if pid not in spared | left and wears_mark(pid, mark)]
         ended = [_end(pid, left) for pid in marked if not is_zombie(pid)]
         quiet = 0 if any(ended) else quiet + 1
         if quiet_looks > 1 or any(ended):
             time.sleep(SECONDS_BETWEEN_LOOKS)
     return left
+
+
+def _processes() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
 
 
 def _end(pid: int, left: set[int]) -> bool:

@@ -160,7 +160,6 @@ class Schedule(Runs):
         return [run for run in self.further_block(number) if run.point in points]
 
     def _made(self, baseline: Point) -> int:
-        """The number of launches that all points of a series have."""
         return min(len(self.launches[point]) for point in self._points_of(baseline))
 
     def _points_of(self, baseline: Point) -> list[Point]:

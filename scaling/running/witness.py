@@ -129,20 +129,18 @@ class ProcessTree:
 
 
 def _last_cpu(folder: str) -> int | None:
-    """The CPU that a thread last ran on, from its folder; None if the thread is gone."""
     stat = _text(f"{folder}/stat")
     return int(stat.rpartition(")")[2].split()[36]) if stat else None
 
 
 def _resident_bytes(process: str) -> int:
-    """The memory of a process, including pages that it shares with others."""
     with suppress(OSError, IndexError, ValueError):
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
     return 0
 
 
 def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters, beside: CpuSet = frozenset()) -> Reading:
-    """The counters now; CPUs `beside` these, which the same run uses, count as nobody's."""
+    """The counters now; CPUs `beside` these belong to the same run and count as neither its own nor other load."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)  # children that have ended and were waited for
     processes = processes_below(os.getpid())
@@ -314,7 +312,6 @@ def _mhz(cpus: CpuSet) -> float | None:
 
 
 def _temperature() -> float | None:
-    """The temperature of the hottest processor sensor."""
     zones = [
         _number(f"{zone}/temp")
         for zone in sorted(Path("/sys/class/thermal").glob("thermal_zone*"))

@@ -130,12 +130,15 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         quota_groups.join(request.group)
     cpus = frozenset(os.sched_getaffinity(0))
     if cpus != parse_list(request.cpus):
-        raise RuntimeError(f"asked for CPUs {request.cpus}, but the kernel gave {format_list(cpus)}")
+        raise RuntimeError(f"CPUs {request.cpus} were requested, but the kernel gave {format_list(cpus)}")
     policy = witness.memory_policy() if request.memory != "none" else None
     hardware = HardwareCounters()  # counts the threads that are started from here on
 
     # `workloads` is imported only now: threads inherit the CPUs they are started on.
-    factory, setting = _load_factory(request.workload), _setting(request.setting)
+    factory = _load_factory(request.workload)
+    from scaling.workloads.base import Setting
+
+    setting: Any = Setting(**request.setting)  # type: ignore[arg-type]
     framework = _framework(request.framework, setting, request.device)
     imported = time.monotonic_ns()
     workload = _build(factory, setting, framework, request)
@@ -191,10 +194,19 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     )
 
 
-def _build(factory: Callable[..., Any], setting: Any, framework: Any, request: RunRequest) -> Any:
+def _build(factory: Any, setting: Any, framework: Any, request: RunRequest) -> Any:
     """The workload; a network's framework compiles its step."""
-    workload = _make(factory, setting, request.workload)
-    if _is_network(workload):
+    from scaling.workloads.base import Network
+
+    spec = request.workload
+    if spec.file is None:
+        workload = factory(setting, **spec.options)
+    else:
+        # Imported here because only a user's file needs it.
+        from scaling.running.own_workloads import own_workload
+
+        workload = own_workload(f"{os.path.basename(spec.file)}:{spec.name}", factory, setting, spec.options)
+    if isinstance(workload, Network):
         if framework is None or not _is_made_with(workload.model, request.framework):
             raise TypeError(
                 f"this network was not made with framework = {request.framework!r}; name its framework in the study"
@@ -205,15 +217,6 @@ def _build(factory: Callable[..., Any], setting: Any, framework: Any, request: R
     if request.traced:
         raise TypeError("only a network has ops to trace, but this workload takes its own steps")
     return workload
-
-
-def _make(factory: Any, setting: Any, spec: WorkloadSpec) -> Any:
-    if spec.file is None:
-        return factory(setting, **spec.options)
-    # Imported here because only a user's file needs it.
-    from scaling.running.own_workloads import own_workload
-
-    return own_workload(f"{os.path.basename(spec.file)}:{spec.name}", factory, setting, spec.options)
 
 
 def _is_made_with(model: Any, framework: str) -> bool:
@@ -265,7 +268,6 @@ class Measured(NamedTuple):
 
 
 def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: RunCpus) -> Measured:
-    """Take steps until there are enough."""
     visits = witness.Visits()
     before = cpu_sets.read()
     start = time.perf_counter()
@@ -283,7 +285,6 @@ def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: Run
 
 
 def _witness(before: witness.Reading, cpu_sets: RunCpus, visits: witness.Visits) -> dict[str, Any]:
-    """The changes since a reading."""
     return witness.witness(before, cpu_sets.read(), visits, cpu_sets.cpus, cpu_sets.pipeline)
 
 
@@ -309,7 +310,6 @@ def _take_fixed_steps(workload: Any, steps: list[float], warmup: int, counted: i
 
 
 def _take_executions(workload: Any, cpu_sets: RunCpus) -> Measured:
-    """Execute a program the requested number of times, with nothing in between that counts."""
     turn, span, steps, counters = _take_program_turn(workload, TurnRequest(1, 0.0, 0.0), cpu_sets)
     return Measured(steps, [], EXECUTIONS, turn.seconds, turn.seconds, counters, [span])
 
@@ -435,7 +435,6 @@ def _item_count(items: Any) -> int:
 
 
 def _ends(losses: Any) -> tuple[float | None, float | None]:
-    """The first and last loss of a workload, if it has any."""
     if losses is None:
         return None, None
     try:
@@ -477,20 +476,8 @@ def _load_module(path: str) -> ModuleType:
     return module
 
 
-def _setting(values: Mapping[str, Any]) -> Any:
-    from scaling.workloads.base import Setting
-
-    return Setting(**values)
-
-
-def _is_network(workload: Any) -> bool:
-    from scaling.workloads.base import Network
-
-    return isinstance(workload, Network)
-
-
 def _framework(name: str, setting: Any, device: str) -> Any:
-    """The framework of a run with its threads, seed and device set; None if its workload has not imported one."""
+    """The framework of a run with its threads, seed and device set; None if its workload has not imported it."""
     if KERAS not in sys.modules and name not in sys.modules:
         if device != "cpu":
             raise TypeError(f"device = {device!r} is for workloads of a framework, but this one has not imported any")

@@ -54,7 +54,6 @@ def _cached_counts(function: str, subject: str, names: Sequence[str], *arguments
 
 
 def _read_cache(path: Path) -> Counts:
-    """The cached counts; empty if they cannot be read."""
     try:
         known = json.loads(read_regular_text(path))
     except (StoreError, ValueError, RecursionError):

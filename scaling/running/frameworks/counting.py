@@ -84,7 +84,6 @@ def _count(step: Callable[[], object], given: Collection[tuple[int, ...]] = ()) 
 
 
 def _bytes(tensor: Any) -> int:
-    """The bytes of a tensor's elements; 0 for a handle."""
     held = tensor.dtype not in (tf.resource, tf.variant, tf.string)
     return _elements(tensor) * int(tensor.dtype.size) if held else 0
 
@@ -94,7 +93,6 @@ def _elements(tensor: Any) -> int:
 
 
 def _filter_size(tensor: Any) -> int:
-    """The elements of a filter per output channel."""
     return int(math.prod(tensor.shape[:3]))
 
 
@@ -145,7 +143,6 @@ def count_steps() -> None:
 
 
 def _network(name: str, size: str, mode: str, items: int) -> tuple[Any, Any, Any]:
-    """A network, its inputs and its targets."""
     setting = Setting(mode, size, items=items, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
     network = import_module(f"scaling.workloads.{name}").build(setting)
     return network, *network.data()

@@ -72,6 +72,5 @@ def profile_steps(
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
-    """The events of a Chrome trace, which may be compressed."""
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as trace:
         return list(json.load(trace)["traceEvents"])

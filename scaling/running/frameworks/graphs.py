@@ -61,7 +61,6 @@ class GraphedFunction:
         return self._result
 
     def _begin(self, batch: Any) -> Any:
-        """Warm up and capture; returns the result of the first call."""
         # Loops of Keras are reference cycles that keep the autograd graph of the call that built the network. Its nodes
         # that accumulate gradients belong to that call's stream, and a capture on another stream would fail on them.
         gc.collect()
@@ -79,7 +78,6 @@ class GraphedFunction:
         return result
 
     def _warm_up(self, batch: Any) -> Any:
-        """Call the function on the stream of its capture."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream), self._constants:
             result = self._function(*batch)

@@ -24,8 +24,8 @@ class Jax(Framework):
         cpus = len(os.sched_getaffinity(0))
         if intra not in (0, cpus) or inter not in (0, 1, cpus):
             raise FrameworkError(
-                f"jax has one pool of threads and no setting for it: their number follows the CPUs, here {cpus}, so "
-                f"that intra = {intra} and inter = {inter} cannot be had; leave both out"
+                f"jax has one thread pool, whose size follows the CPUs, here {cpus}, so intra = {intra} and inter = "
+                f"{inter} cannot be set; leave both out"
             )
         self.threads = {}
         self.gpu = _gpu_name() if device == GPU else None

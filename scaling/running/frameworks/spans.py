@@ -120,7 +120,6 @@ def own_times(ops: Iterable[Span]) -> Iterator[tuple[OpKey, int]]:
 
 
 def _by_thread(ops: Iterable[Span]) -> dict[int, list[Span]]:
-    """Spans by thread, outer spans before inner ones."""
     threads: dict[int, list[Span]] = defaultdict(list)
     for op in sorted(ops, key=lambda op: (op.start, -op.end)):
         threads[op.thread].append(op)

@@ -4,7 +4,6 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -107,7 +106,6 @@ class CompiledStep(NetworkStep):
 
 
 def _spec(example: Any) -> Any:
-    """The specification of an array; a pipeline provides it already."""
     return example if isinstance(example, tf.TensorSpec) else tf.TensorSpec.from_tensor(tf.convert_to_tensor(example))
 
 
@@ -136,7 +134,6 @@ def _inference(network: Any) -> Any:
 
 
 def _gpu_name() -> str:
-    """The first GPU that TensorFlow finds."""
     gpus = tf.config.list_physical_devices("GPU")
     if not gpus:
         raise no_gpu("tensorflow")
@@ -148,7 +145,8 @@ def _count_threads() -> Counter[str]:
 
 
 def _own_name() -> str:
-    return Path("/proc/self/comm").read_text().strip()
+    with open("/proc/self/comm") as comm:
+        return comm.read().strip()
 
 
 FRAMEWORK = TensorFlow

@@ -61,7 +61,6 @@ class Torch(Framework):
 
 @contextmanager
 def _profiler(folder: str) -> Iterator[None]:
-    """Profile the GPU with torch and leave the trace in a folder."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiled:
         yield
     profiled.export_chrome_trace(f"{folder}/torch.trace.json")
@@ -130,7 +129,6 @@ class TorchStep(NetworkStep):
 
 
 def _on_device(function: Callable[..., Any], device: torch.device) -> Callable[..., Any]:
-    """A function that becomes a CUDA graph on a GPU, if it can."""
     return function if device == HOST else GraphedFunction(function)
 
 
