@@ -56,8 +56,7 @@ class PowerCaps:
 
     @property
     def lock_fd(self) -> int:
-        """The descriptor of the lock, which the reaper shares, so that other sweeps wait until it has restored the
-        caps."""
+        """The descriptor of the lock; the reaper shares it, so other sweeps wait until it has restored the caps."""
         return self._lock.fd
 
     @property
@@ -82,8 +81,7 @@ class PowerCaps:
         return bool(changed)
 
     def close(self) -> list[str]:
-        """Restore the earlier state and release the lock; returns a sentence for each value that could not be
-        restored."""
+        """Restore the earlier state and release the lock; returns a sentence for each value not restored."""
         problems = restore(self.record)
         self._lock.release()
         return problems
@@ -135,8 +133,7 @@ class PowerCaps:
                 file.path.write_text(file.before if value is None else str(round(value * file.per_unit)))
 
     def _read_back(self, name: str, value: float | None) -> None:
-        """Raise StudyError if a cap does not hold; NVML reports no clock limit, only the clock, which follows the
-        limit."""
+        """Raise StudyError if a cap does not hold; for a GPU's clock, NVML reports only the clock, which follows."""
         if value is None:
             return
         deadline = time.monotonic() + READ_BACK_SECONDS

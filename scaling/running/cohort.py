@@ -223,8 +223,7 @@ class _CohortRun:
         return part
 
     def _next_group(self, waiting: deque[_Member]) -> list[_Member]:
-        """The next process, and those after it that may get ready at the same time; only one while sizes are
-        unknown."""
+        """The next process, with those after it that may get ready together; only one while sizes are unknown."""
         group = [waiting.popleft()]
         while waiting and self.sizes.peak_bytes and self._may_get_ready_together([*group, waiting[0]]):
             group.append(waiting.popleft())

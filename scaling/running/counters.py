@@ -47,10 +47,7 @@ class Counter:
             self._fd = _open(event, EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR)
 
     def read(self) -> int | None:
-        """The number of events so far; None if they cannot be counted.
-
-        If events share a counter of the processor, each is counted part of the time and scaled up.
-        """
+        """The number of events so far, scaled up if events share a counter; None if they cannot be counted."""
         if self._fd is None:
             return None
         try:

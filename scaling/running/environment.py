@@ -40,8 +40,7 @@ LONGEST_PADDING = 4096
 def environment(
     run: Run, inherited: Mapping[str, str], mark: str, arch: str, scratch: str, generation: int | None = None
 ) -> dict[str, str]:
-    """The variables of a run's process; a forked process has its server's, which are the same in all runs of a
-    generation."""
+    """The variables of a run's process; forked processes of a generation have their server's."""
     shell = {name: value for name, value in inherited.items() if name in INHERITED or name.startswith("LC_")}
     shell |= {} if run.python is None else _of_interpreter(run.python, shell)
     seed = run.key if generation is None else generation

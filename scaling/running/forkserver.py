@@ -95,11 +95,6 @@ def _tensorflow_has_started() -> bool:
     return bool(getattr(context, "_initialized", False))
 
 
-def _jax_has_started() -> bool:
-    """Whether JAX has made an array or listed its devices, by its private state."""
-    return bool(getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None))
-
-
 def _gpu_is_in_use() -> bool:
     """Whether any library has started the driver of a GPU, which opens files of the device."""
     for fd in os.listdir("/proc/self/fd"):
@@ -109,13 +104,17 @@ def _gpu_is_in_use() -> bool:
     return False
 
 
-# Runtimes that a child cannot inherit; torch's is OpenMP's pool, which shows as threads.
-RUNTIMES = {"TensorFlow": _tensorflow_has_started, "JAX": _jax_has_started, "CUDA": _gpu_is_in_use}
+# Runtimes that a child cannot inherit, and whether they have started. JAX has started once its private state lists its
+# devices. torch's runtime is OpenMP's pool, which shows as threads.
+RUNTIMES = {
+    "TensorFlow": _tensorflow_has_started,
+    "JAX": lambda: bool(getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None)),
+    "CUDA": _gpu_is_in_use,
+}
 
 
 def fork(fds: list[int], connection: socket.socket) -> ChildStarted | Refusal:
-    """Fork a process that forks the child and exits at once: the orphan then goes to the sweep, which adopts
-    orphans."""
+    """Fork a process that forks the child and exits at once; the sweep adopts the orphan."""
     read_fd, write_fd = os.pipe()
     with open(read_fd, "rb", buffering=0) as read_end, open(write_fd, "wb", buffering=0) as write_end:
         try:

@@ -18,11 +18,10 @@ CHECK_SECONDS = 60.0
 
 
 def find_interpreter(name: str) -> str:
-    """The absolute path of an interpreter, from its path or its virtual environment's; StudyError if it cannot be used.
-
-    Links are not followed: the interpreter of a virtual environment is a link.
-    """
-    given = Path(os.path.abspath(name))  # noqa: PTH100 - Path.resolve would follow the link
+    """The absolute path of an interpreter, from its path or its virtual environment's; StudyError if it cannot be
+    used."""
+    # Not Path.resolve: the interpreter of a virtual environment is a link, which must not be followed.
+    given = Path(os.path.abspath(name))  # noqa: PTH100
     python = given / "bin" / "python" if given.is_dir() else given
     if not (python.is_file() and os.access(python, os.X_OK)):
         raise StudyError(

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -193,16 +193,14 @@ class Child:
         self.next_message(None)
 
     def next_message(self, expected: bytes | None) -> bytes | None:
-        """Sleep until it has sent a line with this beginning, and return the line; None once it has ended or timed out.
-
-        No other line extends the deadline.
-        """
+        """Sleep until it has sent a line with this beginning, and return the line; None once it has ended or timed
+        out."""
         deadline = time.monotonic() + self.spec.timeout_seconds
         while not self.is_over:
             line = self.take_message(expected)
             if line is not None:
                 return line
-            self._read(self._selector.select(self.seconds_to_sleep(deadline)))
+            self.read(self.seconds_to_sleep(deadline))
             self.timed_out = not self._ended and time.monotonic() >= deadline
         return None
 
@@ -212,15 +210,11 @@ class Child:
         return self._ended or self.timed_out
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when it has sent something or ended, for a caller that waits for
-        several."""
+        """A descriptor that becomes readable when it has sent something or ended."""
         return self._selector.fileno()
 
     def take_message(self, expected: bytes | None) -> bytes | None:
-        """The next received line with this beginning, without waiting; None if no such line has come yet.
-
-        Other lines are dropped, except the last line of the run, which stays for its result.
-        """
+        """The next received line with this beginning, without waiting; other lines are dropped."""
         while True:
             line, newline, rest = self._output["reply"].partition(b"\n")
             # The reply that ends a run stays until the process has ended.
@@ -230,12 +224,9 @@ class Child:
             if expected is not None and line.startswith(expected):
                 return bytes(line)
 
-    def read(self) -> None:
-        """Read what it has sent, without waiting."""
-        self._read(self._selector.select(0))
-
-    def _read(self, events: Iterable[tuple[selectors.SelectorKey, int]]) -> None:
-        for key, _ in events:
+    def read(self, seconds: float = 0.0) -> None:
+        """Read what it has sent, after waiting for this long at most."""
+        for key, _ in self._selector.select(seconds):
             if key.data == "done":
                 self._ended = True
             elif not _read_piece(self._output, key.data, key.fd):
@@ -406,10 +397,7 @@ def _success(request: RunRequest, state: _ProcessState, result: RunResult, paren
 
 
 def _warmup_steps(request: RunRequest, result: RunResult) -> int:
-    """The number of warm-up steps: as requested, in the warm-up round, or detected.
-
-    The analysis detects the warm-up of each turn by itself.
-    """
+    """The number of warm-up steps: as requested, in the warm-up round, or detected."""
     if request.warmup is not None:
         return request.warmup
     if result.turns:

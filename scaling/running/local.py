@@ -77,8 +77,8 @@ class LocalEngine(Surroundings):
         keep_power: Callable[[PowerTrace], None] = lambda trace: None,
         root: Path = HERE,
     ) -> None:
-        """With `full`, rows keep the user's variables and folders too. `keep_power` is called with the power of a run
-        before its row is yielded. Meters and caps are searched below `root`."""
+        """`full` keeps the user's variables and folders in rows; `keep_power` gets the power of a run before its
+        row."""
         self.study = study
         self.workloads = workload_names(study)
         self.programs = programs_of(study)
@@ -218,9 +218,11 @@ class LocalEngine(Surroundings):
         return self.meter.energies(metered)
 
     def _gets_ready_in_company(self, point: Point) -> bool:
-        """Whether a process may get ready while others do. Our networks measure nothing while they are built and
-        compiled for CPUs. For a GPU, compilers choose kernels by the clock; a user's own workload may do anything; the
-        replicas of a pack already get ready together."""
+        """Whether a process may get ready while others do, which needs a network of ours on CPUs.
+
+        A user's own workload may measure while it gets ready, compilers for a GPU choose kernels by the clock, and the
+        replicas of a pack get ready together already.
+        """
         if point.mode == PROGRAM_MODE or point.device == GPU or point.replicas > 1:
             return False
         parsed = workload(self.workloads.get(point.workload, point.workload))
@@ -284,8 +286,7 @@ class LocalEngine(Surroundings):
             self.groups.remove()
 
     def _begin_servers(self, runs: Sequence[Run], specs: Sequence[ChildSpec | PackSpec]) -> None:
-        """Start the servers of all forked runs, and of later generations, so that they import at once on all available
-        CPUs."""
+        """Let the servers of all forked runs, and of later generations, import at once on all available CPUs."""
         self.leave(frozenset())
         forked = [pair for pair in zip(runs, specs, strict=True) if pair[0].start == "fork"]
         children = [child for run, spec in forked for child in _processes(run, spec)]
@@ -300,8 +301,7 @@ class LocalEngine(Surroundings):
         self.servers.begin(dict.fromkeys(_preparation(run, spec) for run, spec in children), following)
 
     def _starter(self, run: Run, spec: ChildSpec | PackSpec) -> StartChild:
-        """The function that starts the process of a run: as a fresh interpreter, or by a server that is ready to
-        fork."""
+        """The function that starts the process of a run: as a fresh interpreter, or by a server that can fork."""
         if run.start == "spawn":
             return spawn
         if isinstance(spec, PackSpec):
@@ -346,7 +346,8 @@ class LocalEngine(Surroundings):
     def _request(self, run: Run, cpus: CpuSet, beside: CpuSet | None) -> RunRequest:
         point = run.point
         program = self._program(run)
-        others = self._others(cpus) if program and program.needs_others else frozenset[int]()
+        siblings = self._idle_siblings(cpus)
+        others = frozenset(self.own_cpus) - cpus - siblings if program and program.needs_others else frozenset[int]()
         return RunRequest(
             workload=_program_spec(program, point, cpus, others or frozenset(self.own_cpus))
             if program
@@ -366,7 +367,7 @@ class LocalEngine(Surroundings):
                 "pipeline_threads": point.pipeline_pool or 0,
             },
             cpus=format_list(cpus),
-            siblings=format_list(self._idle_siblings(cpus) - (beside or frozenset())),
+            siblings=format_list(siblings - (beside or frozenset())),
             framework=point.framework,
             device=point.device,
             jit=point.jit,
@@ -391,10 +392,6 @@ class LocalEngine(Surroundings):
         """The program of a run, which may be missing from the study."""
         name = run.point.workload
         return self.programs.get(name) or short_program(name)
-
-    def _others(self, cpus: CpuSet) -> CpuSet:
-        """The CPUs of cores that a run does not use; empty if it uses all."""
-        return frozenset(self.own_cpus) - cpus - self._idle_siblings(cpus)
 
     def _idle_siblings(self, cpus: CpuSet) -> CpuSet:
         """CPUs outside the run that share a core with it: any load there slows the run down."""

@@ -32,17 +32,11 @@ def wear_mark() -> None:
 
 def wears_mark(pid: int, mark: str) -> bool:
     """Whether a process carries the mark of a sweep, even if it has ended and was not waited for."""
-    return _has_limit(pid, limit_of(mark)) or _has_variable(pid, mark)
-
-
-def _has_limit(pid: int, limit: int) -> bool:
+    limit = [str(limit_of(mark))]
     with suppress(OSError):
         lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
-        return any(line.removeprefix(LIMIT_LINE).split()[:1] == [str(limit)] for line in lines)
-    return False
-
-
-def _has_variable(pid: int, mark: str) -> bool:
+        if any(line.removeprefix(LIMIT_LINE).split()[:1] == limit for line in lines):
+            return True
     with suppress(OSError):
         return f"{MARK}={mark}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     return False

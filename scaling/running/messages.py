@@ -36,8 +36,7 @@ class MessageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """A workload's factory, by name in a user's file, in this package or in a feature's module, and its keyword
-    arguments."""
+    """A workload's factory, by name in a user's file, this package or a feature's module, and its keyword arguments."""
 
     file: str | None
     name: str

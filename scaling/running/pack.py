@@ -63,8 +63,7 @@ class PackedChildren:
         return [pid for child in self.children for pid in child.pids]
 
     def next_message(self, expected: bytes) -> bytes | None:
-        """Sleep until every replica has sent a line with this beginning, and return one line for all; None once a
-        replica has ended or is late."""
+        """One line for lines with this beginning that all replicas send; None once a replica has ended or is late."""
         lines: dict[Child, bytes] = {}
 
         def is_settled() -> bool:

@@ -58,11 +58,8 @@ class _SeriesPair:
         return paired_estimates(one, other)
 
     def cohorts_wanted(self, precision: float) -> int:
-        """The number of cohorts that should bring all ratios to a precision: at least five, at most twice the present
-        number.
-
-        0 if no launch of either side succeeded.
-        """
+        """Cohorts that should bring all ratios to a precision: at least 5, at most twice the present, 0 if all launches
+        failed."""
         needed = max((enlarged(pairs, ratio.half_width, precision) for pairs, ratio in self.ratios()), default=0.0)
         return int(min(max(needed, LEAST_LAUNCHES), 2 * max(self.whole_cohorts, 1))) if needed else 0
 
@@ -126,10 +123,8 @@ class PairedSchedule(Runs):
         return cohort
 
     def _further_cohort(self) -> list[tuple[int, Run]]:
-        """A cohort of the imprecise series with the fewest cohorts; empty if all series are precise enough.
-
-        The wanted numbers are recomputed only once all series have reached theirs.
-        """
+        """A cohort of the imprecise series with the fewest; the wanted numbers are updated once all series have
+        theirs."""
         if not (short := self._short_pairs()):
             self._wanted = [pair.cohorts_wanted(self.study.precision) for pair in self._pairs]
             short = self._short_pairs()

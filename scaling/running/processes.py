@@ -15,8 +15,7 @@ SET_CHILD_SUBREAPER, GET_CHILD_SUBREAPER = 36, 37  # from <linux/prctl.h>
 
 
 def adopt_orphans(adopt: bool = True) -> bool:
-    """Become the parent of processes that a run leaves behind, so that they can be ended, or stop being it; returns
-    whether this process was before."""
+    """Become the parent of orphans of runs, so that they can be ended, or stop being it; returns the earlier state."""
     prctl, before = ctypes.CDLL(None).prctl, ctypes.c_int()
     prctl(GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
     prctl(SET_CHILD_SUBREAPER, int(adopt), 0, 0, 0)
@@ -69,8 +68,7 @@ def end_group(leader: int) -> bool:
 
 
 def end_children(mark: str, spared: set[int]) -> list[str]:
-    """Kill and reap our children with a mark until only the spared are left; returns descriptions of other users'
-    processes.
+    """Kill and reap our children with a mark, except the spared; returns descriptions of other users' processes.
 
     Children of the calling program have no mark and are left alone. The children of killed processes become ours, so
     this repeats until no new process appears.

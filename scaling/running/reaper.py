@@ -13,8 +13,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,9 @@ class Reaper:
         if len(message) > PIPE_BYTES:  # a machine of very many clocks
             fcntl.fcntl(self._alive, fcntl.F_SETPIPE_SZ, len(message))
         os.write(self._alive, message)
-        with _blocked_requests_to_stop():
+        # The reaper inherits the blocked signals, so it gets no request to stop, from its first instruction on.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS_TO_STOP)
+        try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", "from scaling.running.reaper import watch; watch()"],
                 stdin=watched,
@@ -69,6 +71,8 @@ class Reaper:
                 pass_fds=(*self._held_open, sweep),
                 cwd="/",
             )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(watched)
         os.close(sweep)
         assert self._process.stdout is not None
@@ -99,18 +103,8 @@ class Reaper:
         self._process.wait()
 
 
-@contextmanager
-def _blocked_requests_to_stop() -> Iterator[None]:
-    """Block requests to stop in a process that is started here, from its first instruction on."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS_TO_STOP)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def watch() -> None:
-    """Sleep until the sweep is gone, then end every process with its mark, remove its folders and groups, and restore
+    """Sleep until the sweep is gone, then end processes with its mark, remove its folders and groups, and restore
     caps."""
     pipe = FileIO(sys.stdin.fileno(), closefd=False)
     setup = json.loads(pipe.readline())

@@ -112,10 +112,7 @@ class Schedule(Runs):
                 yield self._complete(cohort)
 
     def _complete(self, runs: Sequence[Run]) -> list[Run]:
-        """Runs as a cohort; a baseline that already has its row is measured again beside the others.
-
-        This happens if a row was lost or set aside, or if the study has grown.
-        """
+        """Runs as a cohort; after a lost row or a grown study, the baseline is measured again beside the others."""
         baseline = runs[0].point.baseline
         planned = max((run.launch for run in self.pending if run.point == baseline), default=0)
         partner = [] if runs[0].point == baseline else self._again({baseline} & self.runs_of_points.keys(), planned)
@@ -134,10 +131,8 @@ class Schedule(Runs):
                 return  # the budget is over
 
     def _launches_wanted(self) -> dict[Point, int]:
-        """The number of launches that each imprecise series should have, by its baseline.
-
-        At least five before it may stop, and at most twice the present number before it is evaluated again.
-        """
+        """The launches that each imprecise series needs, by its baseline: at least 5, at most twice the present
+        number."""
         wanted: dict[Point, int] = {}
         for point in self.judged_points():
             baseline = point.summary.point.baseline

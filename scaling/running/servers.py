@@ -78,11 +78,8 @@ class Servers:
         return self.generation
 
     def begin(self, preparations: Iterable[Preparation], following: Iterable[Preparation] = ()) -> None:
-        """Start servers so that they import at the same time, including servers of later generations; failures show on
-        use.
-
-        `following` are the preparations of later generations, in order.
-        """
+        """Start servers so that they import together, with servers of later generations (`following`); failures show on
+        use."""
         missing = [wanted for wanted in preparations if wanted not in self._servers and wanted not in self._spares]
         room = self._room() if missing else 0
         for preparation in missing:
@@ -100,8 +97,7 @@ class Servers:
         return server
 
     def wait_for_spares(self) -> None:
-        """Wait until no server imports any more; a failed server is started again when needed, which reports the
-        error."""
+        """Wait until no server imports any more; a failed server starts again when needed, which reports the error."""
         for preparation, server in [*self._spares.items()]:
             try:
                 server.wait_until_ready()

@@ -86,10 +86,8 @@ class Visits:
 
 
 class ProcessTree:
-    """The largest numbers of threads and bytes below a process, and the CPUs used, sampled from outside.
-
-    Processes that are restricted to the CPUs `beside` the run's are ignored.
-    """
+    """The peak numbers of threads and bytes below a process, and its CPUs, without processes on CPUs `beside` the
+    run's."""
 
     def __init__(self, beside: CpuSet = frozenset()) -> None:
         self.beside = beside

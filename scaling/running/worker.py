@@ -67,8 +67,7 @@ KERAS = "keras"  # comes with the extra of every framework
 class Limits(NamedTuple):
     """The relative precision that a launch needs for its median, its time limit, and its number of steps if known.
 
-    The number of steps is known once earlier launches show the cost and benefit of a launch and a step; then it
-    decides.
+    Earlier launches determine the number of steps, from the cost and benefit of a launch and a step; then it decides.
     """
 
     precision: float
@@ -238,8 +237,7 @@ def _take_first_step(
 
 
 class RunCpus(NamedTuple):
-    """The CPUs of a run, the CPUs that share a core with them, the hardware counters, the threads of the input
-    pipeline, and the CPUs of the other replicas of its pack."""
+    """The CPUs and hardware counters of a run, sibling CPUs, pipeline threads, and CPUs of other replicas."""
 
     cpus: frozenset[int]
     siblings: frozenset[int]
@@ -289,10 +287,7 @@ def _witness(before: witness.Reading, cpu_sets: RunCpus, visits: witness.Visits)
 
 
 def _take_fixed_steps(workload: Any, steps: list[float], warmup: int, counted: int, cpu_sets: RunCpus) -> Measured:
-    """Take exactly `counted` steps after exactly `warmup` steps, which are not witnessed.
-
-    Surplus steps that a workload has timed itself are dropped.
-    """
+    """Take exactly `counted` steps after `warmup` steps without witness; surplus self-timed steps are dropped."""
     begin = time.perf_counter()
     while len(steps) < warmup:
         steps += _time_step(workload.step)
@@ -378,8 +373,7 @@ def _wait_for_start(request: TurnRequest) -> float:
 def _take_program_turn(
     workload: Any, request: TurnRequest, cpu_sets: RunCpus
 ) -> tuple[Turn, TurnSpan, list[float], dict[str, Any]]:
-    """Execute a program the requested number of times; its preparation is neither timed nor witnessed. It has no
-    warm-up."""
+    """Execute a program the requested number of times, without timing its preparation. It has no warm-up."""
     steps: list[float] = []
     parts: list[dict[str, Any]] = []
     seconds, began, now = 0.0, None, time.perf_counter()

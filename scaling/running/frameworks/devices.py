@@ -53,9 +53,9 @@ def gpu_facts(name: str) -> dict[str, str]:
 def profile_steps(
     step: Callable[[], object], profiler: Callable[[str], AbstractContextManager[Any]]
 ) -> DeviceProfile | None:
-    """The profile of a few steps, read from the Chrome trace that the profiler leaves in a folder; None if it fails.
+    """The profile of a few steps, from the Chrome trace that the profiler leaves in a folder.
 
-    Without permission to use the device's counters, or without CUPTI, there is no profile.
+    None if it fails, as it does without permission to use the device's counters, or without CUPTI.
     """
     try:
         with TemporaryDirectory() as folder:

@@ -98,8 +98,7 @@ class TorchTensors(Tensors):
 
 
 class TorchStep(NetworkStep):
-    """A network's step, eager or compiled by `torch.compile`; on a GPU it is one graph if possible, and
-    synchronized."""
+    """A network's step, eager or compiled by `torch.compile`; on a GPU it is one graph if possible."""
 
     def __init__(
         self, network: Any, mode: str, jit: bool, source: Source = ONE_BATCH, device: torch.device = HOST

@@ -23,22 +23,19 @@ HOST = "/host:CPU"
 LARGEST_FILE_BYTES = 64 * 2**20
 
 
-def trace(step: Callable[[], None], call: str, steps: int) -> tuple[float, list[TracedStep]]:
-    """Seconds of the first call, which builds the step, and the traced steps without the first and the last.
-
-    `call` is the name of the compiled function. No file is left behind.
-    """
+def trace(step: Callable[[], None], function: str, steps: int) -> tuple[float, list[TracedStep]]:
+    """Seconds of the first call, which builds the step, and the traced steps without the first and the last."""
     with _Session() as session:
         start = time.perf_counter()
         step()
         first = time.perf_counter() - start
     traced: list[TracedStep] = []
-    for count in sessions(steps, session.file_bytes):
+    for count in sessions(steps, len(session.recorded)):
         with _Session() as session:
             for number in range(count):
                 with tf.profiler.experimental.Trace(MARKER, step_num=number, _r=1):
                     step()
-        traced += traced_steps(session.spans(call))
+        traced += traced_steps(session.spans(function))
     if len(traced) != steps:
         raise RuntimeError(f"{steps} steps were traced, but the trace shows {len(traced)}")
     return first, traced[1:-1]
@@ -57,7 +54,7 @@ class _Session:
 
     def __init__(self) -> None:
         self._folder = TemporaryDirectory()
-        self._recorded = b""
+        self.recorded = b""
 
     def __enter__(self) -> "_Session":
         tf.profiler.experimental.start(self._folder.name)
@@ -66,22 +63,17 @@ class _Session:
     def __exit__(self, *_: object) -> None:
         try:
             tf.profiler.experimental.stop()
-            self._recorded = b"".join(path.read_bytes() for path in Path(self._folder.name).rglob("*.xplane.pb"))
+            self.recorded = b"".join(path.read_bytes() for path in Path(self._folder.name).rglob("*.xplane.pb"))
         finally:
             self._folder.cleanup()
 
-    @property
-    def file_bytes(self) -> int:
-        """The size of the records."""
-        return len(self._recorded)
-
-    def spans(self, call: str) -> Spans:
+    def spans(self, function: str) -> Spans:
         """The recorded steps, calls and ops."""
-        space = xplane_pb2.XSpace.FromString(self._recorded)
+        space = xplane_pb2.XSpace.FromString(self.recorded)
         spans = Spans([], [], [])
         for plane in space.planes:
             if plane.name == HOST:
-                _sort_events(plane, {MARKER: spans.steps, call: spans.calls}, spans.ops)
+                _sort_events(plane, {MARKER: spans.steps, function: spans.calls}, spans.ops)
         return spans
 
 
