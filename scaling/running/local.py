@@ -88,6 +88,7 @@ class LocalEngine(Surroundings):
         self.mark = uuid.uuid4().hex
         self.own_cpus = os.sched_getaffinity(0)
 
+        self.version = version("cpu-scaling")
         self.adopted_before = processes.adopt_orphans()
         self.notify = notify
         quotas = [quota for quota in study.quota if isinstance(quota, float)]
@@ -240,7 +241,7 @@ class LocalEngine(Surroundings):
         joules = None if total is None else total.watts * energy[0].seconds
         # A child in another interpreter replies with its own versions.
         interpreter = {"interpreter": run.python} if run.python else {"python": python_version()}
-        versions = {"scaling": version("cpu-scaling"), **interpreter, **launched.versions}
+        versions = {"scaling": self.version, **interpreter, **launched.versions}
         row = Row(
             run=run,
             outcome=launched.outcome,

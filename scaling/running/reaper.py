@@ -124,7 +124,7 @@ def watch() -> None:
 
 
 def _wait_for_the_end(pipe: FileIO, sweep_fd: int) -> bool:
-    """Sleep until the sweep has closed its reaper, not only the pipe, or is gone; returns whether it has closed it."""
+    """Sleep until the sweep has closed its reaper, not only the pipe, or is gone; returns whether it closed it."""
     watched: list[FileIO | int] = [pipe, sweep_fd]
     select.select(watched, [], [])
     if select.select([pipe], [], [], 0)[0] and pipe.read(1):

@@ -10,7 +10,15 @@ from typing import Any
 
 from scaling.analysis.device_profile import DeviceProfile
 from scaling.analysis.traces import TracedStep
-from scaling.running.frameworks.feeding import ONE_BATCH, Source, Tensors, open_feed, pipeline_pool, pipeline_threads
+from scaling.running.frameworks.feeding import (
+    ONE_BATCH,
+    Feed,
+    Source,
+    Tensors,
+    open_feed,
+    pipeline_pool,
+    pipeline_threads,
+)
 
 POOL_WORDS = {"intra": "intra-op", "inter": "inter-op", "pipeline": "pipeline"}
 
@@ -57,6 +65,17 @@ class NetworkStep:
     def _take(self, batch: Any) -> Any:
         """Take a step on a batch and wait for it; returns the loss when training."""
         raise NotImplementedError
+
+
+class ConvertedTensors(Tensors):
+    """Batches of a framework other than TensorFlow, which copies a pipeline's batches to the device in each step."""
+
+    def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
+        """Batches of a `tf.data` pipeline that prepares items ahead of the steps."""
+        # Imported here because only a pipeline needs TensorFlow.
+        from scaling.running.frameworks.pipeline import host_pipeline
+
+        return host_pipeline(pool, photographs, threads, self.convert)
 
 
 class Framework:

@@ -66,11 +66,8 @@ class Tensors:
         raise NotImplementedError
 
     def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
-        """Batches of a `tf.data` pipeline that prepares items ahead, each copied to the device in its step."""
-        # Imported here because only a pipeline needs TensorFlow.
-        from scaling.running.frameworks.pipeline import host_pipeline
-
-        return host_pipeline(pool, photographs, threads, self.convert)
+        """Batches of a `tf.data` pipeline that prepares items ahead of the steps."""
+        raise NotImplementedError
 
 
 def open_feed(network: Any, source: Source, tensors: Tensors, *, with_targets: bool) -> Feed:

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import keras
 
 from scaling.analysis.device_profile import DeviceProfile
-from scaling.running.frameworks.base import Framework, FrameworkError, NetworkStep
+from scaling.running.frameworks.base import ConvertedTensors, Framework, FrameworkError, NetworkStep
 from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu, profile_steps
-from scaling.running.frameworks.feeding import ONE_BATCH, Source, Tensors
+from scaling.running.frameworks.feeding import ONE_BATCH, Source
 
 Arrays = list[Any]
 
@@ -44,7 +44,7 @@ class Jax(Framework):
         return gpu_facts(self.gpu) if self.gpu else {}
 
 
-class JaxTensors(Tensors):
+class JaxTensors(ConvertedTensors):
     """Batches as JAX arrays, nested as the network made them."""
 
     def convert(self, batch: Any) -> Any:

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from scaling.analysis.device_profile import DeviceProfile
-from scaling.running.frameworks.base import Framework, FrameworkError, NetworkStep
+from scaling.running.frameworks.base import ConvertedTensors, Framework, FrameworkError, NetworkStep
 from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu, profile_steps
-from scaling.running.frameworks.feeding import ONE_BATCH, Source, Tensors
+from scaling.running.frameworks.feeding import ONE_BATCH, Source
 from scaling.running.frameworks.foreach import update_of
 from scaling.running.frameworks.graphs import GraphedFunction
 
@@ -75,7 +75,7 @@ def _first_gpu() -> torch.device:
     return torch.device("cuda", 0)
 
 
-class TorchTensors(Tensors):
+class TorchTensors(ConvertedTensors):
     """Batches as torch tensors on a device, nested as the network made them."""
 
     def __init__(self, device: torch.device) -> None:
