@@ -1,8 +1,8 @@
-"""Caps of power and of clocks: set for a run, read back, and restored however the sweep ends.
+"""Caps of power and clocks: set for a run, read back, and restored in any case.
 
-A package's power is capped by RAPL's limits (powercap), its clock by cpufreq, a GPU's power and clock through NVML.
-What was there before is noted when the sweep begins. The sweep restores it at its end, and so does its reaper, which
-outlives a sweep that is killed. One sweep at a time holds the caps of a machine, whichever lock it measures under.
+RAPL limits (powercap) cap a package's power, cpufreq its clock, and NVML a GPU's power and clock. The state at the
+beginning of a sweep is recorded. The sweep restores it at its end, and so does its reaper, which survives a sweep that
+is killed. One sweep at a time holds the caps of a machine, whichever lock it measures under.
 """
 
 import os
@@ -20,30 +20,34 @@ from scaling.study.planning import Caps
 
 LOCK = "tmp/cpu-scaling-caps.lock"
 
-# Registers hold watts in eighths, and GPUs in whole ones; clocks go in steps of up to a tenth of a gigahertz.
+# The tolerance for values read back: registers hold eighths of watts, GPUs whole watts, and clocks have steps of up to
+# a tenth of a gigahertz.
 WATTS_APART = 1.0
 MHZ_APART = 100.0
 
-# A device may take so long to follow.
+# The time that a device may take to follow.
 READ_BACK_SECONDS = 1.0
 
-# After a cap has changed, steps do not count for so long: RAPL averages over about a second.
+# The time after a change of caps in which steps do not count: RAPL averages over about a second.
 SETTLE_SECONDS = 1.0
 
 
 class PowerCaps:
-    """The caps of a machine, held by one sweep; StudyError where one that it needs cannot be set here."""
+    """The caps of a machine, held by one sweep; StudyError if a required cap cannot be set."""
 
     def __init__(self, wanted: Iterable[Caps], root: Path = HERE, gpu: Callable[[], Gpu] = find_gpu) -> None:
         caps = list(wanted)
-        self._lock = _hold(root)
+        try:
+            self._lock = MachineLock(False, lambda sentence: None, root / LOCK)
+        except BusyError as error:
+            raise BusyError(f"the caps of this machine are held by another sweep: {error}") from error
         self._now = Caps()
         self._gpu: Gpu | None = None
         self._gpu_limit: float | None = None
         self._files: dict[str, list[LimitFile]] = {}
         try:
             for name in Caps._fields:
-                values = [value for value in (getattr(one, name) for one in caps) if value is not None]
+                values = [value for value in (getattr(wanted_caps, name) for wanted_caps in caps) if value is not None]
                 if values:
                     self._prepare(name, values, root, gpu)
         except BaseException:
@@ -52,19 +56,19 @@ class PowerCaps:
 
     @property
     def lock_fd(self) -> int:
-        """What the reaper holds too, so that nobody sets caps before it has restored these."""
+        """The descriptor of the lock; the reaper shares it, so other sweeps wait until it has restored the caps."""
         return self._lock.fd
 
     @property
     def record(self) -> dict[str, Any]:
-        """What was there before, for whoever restores it."""
+        """The state before the sweep, for its restoration."""
         files = [file for group in self._files.values() for file in group]
         visible = os.environ.get(VISIBLE, "")
         gpu = {"visible": visible, "watts": self._gpu_limit, "clock": "gpu_max_mhz" in self._files}
         return {"files": [[str(file.path), file.before] for file in files], "gpu": gpu if self._gpu else None}
 
     def apply(self, caps: Caps) -> bool:
-        """Have these caps and no others; whether any has changed. StudyError where one does not hold."""
+        """Set exactly these caps; returns whether any cap changed. StudyError if a cap does not hold."""
         changed = [name for name in Caps._fields if getattr(caps, name) != getattr(self._now, name)]
         for name in changed:
             value = getattr(caps, name)
@@ -77,13 +81,13 @@ class PowerCaps:
         return bool(changed)
 
     def close(self) -> list[str]:
-        """Restore what was there before, and let others set caps; a sentence for whatever could not be restored."""
+        """Restore the earlier state and release the lock; returns a sentence for each value not restored."""
         problems = restore(self.record)
         self._lock.release()
         return problems
 
     def _prepare(self, name: str, values: Sequence[float], root: Path, gpu: Callable[[], Gpu]) -> None:
-        """Find what a cap is set by, and prove that it can be: what is there is set again."""
+        """Find the control of a cap, and check it by setting the present value again."""
         try:
             if name.startswith("gpu"):
                 self._gpu = self._gpu or gpu()
@@ -96,13 +100,13 @@ class PowerCaps:
         except MachineError as error:
             raise StudyError(f"{name} cannot be set here: {error}") from error
         except PermissionError as error:
-            raise StudyError(f"{name} may be set by root alone here; run as root, or leave {name} out") from error
+            raise StudyError(f"only root may set {name} here; run as root, or leave {name} out") from error
         except OSError as error:
             raise StudyError(f"{name} cannot be set here: {error.strerror or error}; leave {name} out") from error
         outside = [value for value in values if not (lowest or 0.0) <= value <= (highest or value)]
         if outside:
             ends = f"from {lowest or 0.0:g}" + (f" to {highest:g}" if highest else "")
-            raise StudyError(f"{name} = {outside[0]:g} was asked for, and this machine takes {ends}; give one of these")
+            raise StudyError(f"{name} = {outside[0]:g} was requested, but this machine takes {ends}; give one of these")
 
     def _prepare_gpu(self, name: str, gpu: Gpu) -> tuple[float | None, float | None]:
         if name == "gpu_power_watts":
@@ -129,15 +133,15 @@ class PowerCaps:
                 file.path.write_text(file.before if value is None else str(round(value * file.per_unit)))
 
     def _read_back(self, name: str, value: float | None) -> None:
-        """Refuse to go on where a cap does not hold; NVML tells no cap of a clock, only the clock, which follows."""
+        """Raise StudyError if a cap does not hold; for a GPU's clock, NVML reports only the clock, which follows."""
         if value is None:
             return
         deadline = time.monotonic() + READ_BACK_SECONDS
         while wrong := [read for read in self._values(name) if not _holds(name, value, read)]:
             if time.monotonic() > deadline:
                 raise StudyError(
-                    f"{name} = {value:g} was set, but {_words(wrong[0])} was read back; leave it out, or give what "
-                    "holds"
+                    f"{name} = {value:g} was set, but {_words(wrong[0])} was read back; leave {name} out, or give a "
+                    "value that holds"
                 )
             time.sleep(READ_BACK_SECONDS / 20)
 
@@ -149,13 +153,13 @@ class PowerCaps:
 
 
 def _holds(name: str, value: float, read: float | None) -> bool:
-    """Whether what was read back is the cap or, of a clock that is told itself, below it."""
+    """Whether the value read back is the cap or, for a GPU's clock, below it."""
     apart = WATTS_APART if name.endswith("watts") else MHZ_APART
     return read is not None and (read - value if name == "gpu_max_mhz" else abs(read - value)) <= apart
 
 
 def restore(record: Mapping[str, Any]) -> list[str]:
-    """Set everything as it was before; a sentence for whatever could not be."""
+    """Restore the recorded state; returns a sentence for each value that could not be restored."""
     problems = []
     for path, before in record["files"]:
         try:
@@ -165,24 +169,14 @@ def restore(record: Mapping[str, Any]) -> list[str]:
     gpu = record["gpu"]
     if gpu is not None:
         try:
-            _restore_gpu(find_gpu({VISIBLE: gpu["visible"]}), gpu)
+            device = find_gpu({VISIBLE: gpu["visible"]})
+            if gpu["watts"] is not None:
+                device.set_power_limit(gpu["watts"])
+            if gpu["clock"]:
+                device.reset_highest_mhz()
         except (OSError, MachineError) as error:
             problems.append(f"the GPU's limit of {_words(gpu['watts'])} W was not restored: {error}; set it by hand")
     return problems
-
-
-def _restore_gpu(gpu: Gpu, record: Mapping[str, Any]) -> None:
-    if record["watts"] is not None:
-        gpu.set_power_limit(record["watts"])
-    if record["clock"]:
-        gpu.reset_highest_mhz()
-
-
-def _hold(root: Path) -> MachineLock:
-    try:
-        return MachineLock(False, lambda sentence: None, root / LOCK)
-    except BusyError as error:
-        raise BusyError(f"the caps of this machine are held by another sweep: {error}") from error
 
 
 def _words(value: float | None) -> str:

@@ -1,20 +1,20 @@
-"""A cohort: one process per point of a series, all alive, all stopped but the one whose turn it is.
+"""A cohort: one process per point of a series, all alive, and all stopped except the one that takes its turn.
 
-In a round every process takes one turn, in random order, so that whatever the machine does for a while it does to all
-points, and ratios are taken within rounds. Where a process had no quiet turn in the rounds that were planned, further
-ones follow, up to twice as many. A process between its turns is stopped with its whole group (SIGSTOP): it
-is asleep on its control pipe anyway, but a framework's threads may spin, and what it uses meanwhile is measured and
-kept. A process that fails, hangs or dies ends by itself, and the others go on.
+In a round every process takes one turn, in random order, so a disturbance of the machine affects all points, and ratios
+are computed within rounds. If a process had no quiet turn in the planned rounds, more rounds follow, up to twice the
+planned number. A process between its turns is stopped with its whole group (SIGSTOP): it sleeps on its control pipe
+anyway, but a framework's threads may spin, and their CPU time in between is measured and recorded. A process that
+fails, hangs or dies ends alone, and the others go on.
 
-Points that differ in their caps of power or clocks alone are measured by one process, which takes a turn under each: a
-cap is of the machine, and a process that has been compiled and warmed up need not be made again for it.
+One process measures all points that differ only in their caps of power or clocks, and takes a turn under each cap: a
+cap belongs to the machine, so the process need not be compiled and warmed up again.
 
-Processes that may get ready in company do so at the same time, as long as each can have a CPU to itself. How long that
-takes them is not told apart; they are warmed up one by one. As long as nothing is known of how much memory they take,
-the one with the most CPUs, which is ready soonest, goes ahead.
+Processes that may get ready in company do so at the same time if each can have a CPU to itself. The time that this
+takes is not attributed to single processes, and they warm up one by one. As long as their memory use is unknown, the
+process with the most CPUs goes first, since it is ready soonest.
 
-A cohort that does not fit into memory takes its turns in parts. The first process, that of the fewest cores, is in
-every part, so that every other has a partner in each of its rounds.
+A cohort that does not fit into memory takes its turns in parts. The first process, which has the fewest cores, takes
+part in all of them, so every other process has a partner in each of its rounds.
 """
 
 import os
@@ -40,33 +40,26 @@ from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
 from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, decode, turn_done
 from scaling.running.pack import PackedChildren, PackSpec, open_child
-from scaling.running.witness import ROOT, processes_below
+from scaling.running.witness import OF_TURNS, ROOT, processes_below
 from scaling.study.planning import SETTLE_SECONDS, Caps, Turns
 
-# What a witness has of a run's turns together, and which of these are known of every turn.
-OF_TURNS = {
-    "cpu_seconds": "cpu_seconds",
-    "busy_seconds": "busy_seconds",
-    "steal_seconds": "steal_seconds",
-    "run_queue_wait_seconds": "wait_seconds",
-    "sibling_busy_seconds": "sibling_seconds",
-    "elsewhere_busy_seconds": "elsewhere_seconds",
-}
+# Parts of a witness that are known of all turns together, but not of each.
 OF_ALL_TURNS = (
     *("pipeline_cpu_seconds", "pressure_seconds", "throttled_periods", "quota_periods"),
     *("involuntary_switches", "voluntary_switches", "instructions", "cycles", "mhz", "process_seconds"),
 )
 
-# The next process is started while so many times the largest one's memory is free.
+# The free memory that the next process needs, as a multiple of the largest process's memory.
 MEMORY_MARGIN = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """A process to be started, or several that run at once: their run, and what starts it, or why nothing can.
+    """A process to start, or the replicas of a pack: its run, and the function that starts it or the reason why it
+    cannot.
 
-    One that is measured under several `caps` takes a turn under each of them in every round. One that gets ready
-    `in_company` measures nothing until it is ready, nor chooses anything by the clock.
+    A process with several `caps` takes a turn under each of them in every round. A process that gets ready `in_company`
+    measures nothing and makes no choice by the clock before it is ready.
     """
 
     child: ChildSpec | PackSpec
@@ -78,26 +71,25 @@ class MemberSpec:
 
 @dataclass(slots=True)
 class ProcessSizes:
-    """How much memory a process of a workload takes, by those that have got ready: the most at any time, and the most
-    that it shares with no other."""
+    """The memory of a workload's processes that were ready so far: the largest peak, and the largest unshared part."""
 
     peak_bytes: int = 0
     own_bytes: int = 0
 
     def note(self, pids: Iterable[int]) -> None:
-        """Look at processes that are ready."""
+        """Update the sizes from processes that are ready."""
         self.peak_bytes = max(self.peak_bytes, *map(_peak_bytes, pids))
         self.own_bytes = max(self.own_bytes, *map(_own_bytes, pids))
 
 
 class Surroundings:
-    """What is done around the turns of a cohort, beyond the processes themselves; nothing unless it is overridden."""
+    """Hooks around the turns of a cohort, which do nothing by default."""
 
     def leave(self, cpus: frozenset[int]) -> None:
-        """Have this process leave CPUs that are about to be used."""
+        """Move this process away from CPUs that are about to be used."""
 
     def set_caps(self, caps: Caps) -> bool:
-        """Have the machine under these caps; whether any has changed."""
+        """Put the machine under these caps; returns whether any cap changed."""
         return False
 
     def begin_turn(self, metered: bool) -> None:
@@ -109,7 +101,7 @@ class Surroundings:
 
 @dataclass(slots=True)
 class _Member:
-    """A process of a cohort, what has been spent on it, and what came of it."""
+    """A process of a cohort, the time spent on it, and its result."""
 
     spec: MemberSpec
     child: Child | PackedChildren | None = None
@@ -133,10 +125,11 @@ def take_turns(
     surroundings: Surroundings | None = None,
     sizes: ProcessSizes | None = None,
 ) -> list[LaunchResult]:
-    """Have processes take turns, the first of them in every part of the cohort; what came of their runs, in order.
+    """Let processes take turns, the first of them in every part of the cohort; returns the results of their runs, in
+    order.
 
-    A process that is measured under several caps has made a run under each. `sizes` are what earlier cohorts of the
-    workload have shown, and are brought up to date.
+    A process with several caps returns a result for each. `sizes` holds the memory sizes from earlier cohorts of the
+    workload, and is updated.
     """
     spared = processes.children()
     members = [_Member(spec) for spec in specs]
@@ -148,20 +141,17 @@ def take_turns(
                 _end(member)
         left = processes.end_children(specs[0].child.mark, spared)
     results = [(member, member.result or not_started("the cohort was ended before")) for member in members]
-    return [one for member, result in results for one in _by_caps(member, fail_if_left(left, result))]
-
-
-def _by_caps(member: _Member, result: LaunchResult) -> list[LaunchResult]:
-    """What came of a process under each of its caps."""
-    number = len(member.spec.caps)
-    if number == 1:
-        return [result]
-    return [_part(result, member.turn_caps, index, number) for index in range(number)]
+    return [
+        _part(fail_if_left(left, result), member.turn_caps, index, len(member.spec.caps))
+        for member, result in results
+        for index in range(len(member.spec.caps))
+    ]
 
 
 def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: int) -> LaunchResult:
-    """The turns of a process under one of its caps, and its warm-up; of its witness what every turn knows, and what is
-    of the process."""
+    """The result of a process under one of its caps: its turns, its warm-up, and the witness of these turns."""
+    if number == 1:
+        return result
     outcome, sections = result.outcome, result.outcome.sections
     wall = None if sections.wall is None else sections.wall / number
     if outcome.status != "ok":
@@ -184,7 +174,7 @@ def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: in
                 chain.from_iterable(outcome.step_seconds[ends[at] - outcome.turns[at].steps : ends[at]] for at in own)
             ),
             sections=structs.replace(sections, run=seconds, wall=wall),
-            device_profile=None,  # its steps came after all turns, under whichever cap was the last
+            device_profile=None,  # its steps came after all turns, under the last cap
         ),
         witness=replace(result.witness, **totals),
         spans=tuple(result.spans[at] for at in own),
@@ -207,9 +197,10 @@ class _CohortRun:
         self.last_round = WARMUP_ROUND
 
     def execute(self, members: Sequence[_Member]) -> None:
-        """Everything from the first start to the last end."""
+        """Run everything from the first start to the last end."""
         first, waiting = members[0], deque(members)
-        if self._lets_the_last_go_ahead(members):
+        if len(members) > 1 and not self.sizes.peak_bytes and members[-1].spec.in_company:
+            # The last process, which has the most CPUs, shows how much memory the others will take.
             waiting.rotate(1)
             self._start([waiting.popleft()])
         self._start(self._next_group(waiting))
@@ -222,12 +213,8 @@ class _CohortRun:
                 break
         self._finish([first])
 
-    def _lets_the_last_go_ahead(self, members: Sequence[_Member]) -> bool:
-        """Whether the last process, which has the most CPUs, is to show how much memory all of them will take."""
-        return len(members) > 1 and not self.sizes.peak_bytes and members[-1].spec.in_company
-
     def _start_part(self, waiting: deque[_Member], has_others: bool) -> list[_Member]:
-        """Start as many as fit into memory beside the first, and at least one unless it has others already."""
+        """Start the processes that fit into memory beside the first, and at least one if it has no partner yet."""
         part: list[_Member] = []
         while waiting and (self._fit_into_memory([waiting[0]]) or not (part or has_others)):
             group = self._next_group(waiting)
@@ -236,8 +223,7 @@ class _CohortRun:
         return part
 
     def _next_group(self, waiting: deque[_Member]) -> list[_Member]:
-        """The next process, and those after it that may get ready at the same time; that one alone as long as nothing
-        is known of what it takes."""
+        """The next process, with those after it that may get ready together; only one while sizes are unknown."""
         group = [waiting.popleft()]
         while waiting and self.sizes.peak_bytes and self._may_get_ready_together([*group, waiting[0]]):
             group.append(waiting.popleft())
@@ -245,9 +231,9 @@ class _CohortRun:
 
     def _may_get_ready_together(self, members: Sequence[_Member]) -> bool:
         in_company = all(member.spec.in_company for member in members)
-        # The k-th in order of their numbers of CPUs has k of them, hence one that none of those before it was given.
+        # If the k-th smallest set of CPUs has at least k, each process can have a CPU to itself.
         numbers = sorted(len(member.spec.child.cpus) for member in members)
-        each_has_a_cpu = all(number >= place for place, number in enumerate(numbers, 1))
+        each_has_a_cpu = all(number >= rank for rank, number in enumerate(numbers, 1))
         return in_company and each_has_a_cpu and self._fit_into_memory(members)
 
     def _start(self, members: Sequence[_Member]) -> None:
@@ -255,9 +241,9 @@ class _CohortRun:
         self.surroundings.leave(frozenset().union(*(member.spec.child.cpus for member in members)))
         for member in members:
             start = member.spec.start
-            why = str(start) if isinstance(start, StartError) else self._lack_of_memory(member.spec.child)
-            if why is not None:
-                member.result = not_started(why)
+            reason = str(start) if isinstance(start, StartError) else self._lack_of_memory(member.spec.child)
+            if reason is not None:
+                member.result = not_started(reason)
         starting = [member for member in members if member.result is None]
         with _charge_time(*starting):
             for member in starting:
@@ -271,7 +257,7 @@ class _CohortRun:
                 _end(member)
 
     def _stop_when_ready(self, member: _Member) -> bool:
-        """Whether a process gets ready; it is stopped then, as its threads may spin."""
+        """Wait until a process is ready and stop it, as its threads may spin; returns whether it got ready."""
         assert member.child is not None
         if member.child.next_message(READY) is None:
             return False
@@ -280,29 +266,26 @@ class _CohortRun:
         return True
 
     def _lack_of_memory(self, spec: ChildSpec | PackSpec) -> str | None:
-        """Why a pack cannot be started, from the memory of the largest process so far; None where it fits."""
+        """The reason why a pack does not fit into memory, judged by the largest process so far; None if it fits."""
         if not isinstance(spec, PackSpec):
             return None
         needed, free = len(spec.replicas) * self.sizes.own_bytes, free_bytes()
         if needed <= free:
             return None
         return (
-            f"{len(spec.replicas)} replicas need about {needed / 2**20:.0f} MiB, since one had "
-            f"{self.sizes.own_bytes / 2**20:.0f} MiB of its own, and {free / 2**20:.0f} MiB are free; "
-            "give fewer replicas"
+            f"{len(spec.replicas)} replicas need about {needed / 2**20:.0f} MiB, "
+            f"{self.sizes.own_bytes / 2**20:.0f} MiB each, but {free / 2**20:.0f} MiB are free; give fewer replicas"
         )
 
     def _fit_into_memory(self, members: Iterable[_Member]) -> bool:
-        """Whether so many more processes fit, each as large as the largest."""
         return MEMORY_MARGIN * sum(map(self._expected_bytes, members)) <= free_bytes()
 
     def _expected_bytes(self, member: _Member) -> int:
-        """The memory of a process or, for the replicas of a pack, what they do not share."""
         spec = member.spec.child
         return len(spec.replicas) * self.sizes.own_bytes if isinstance(spec, PackSpec) else self.sizes.peak_bytes
 
     def _make_rounds(self, members: Sequence[_Member]) -> None:
-        """The planned rounds, and further ones as long as a process has had no quiet turn in any."""
+        """Make the planned rounds, and more while a process has had no quiet turn."""
         earlier = self.last_round
         while present := self._present(members, earlier):
             self.last_round += 1
@@ -312,14 +295,14 @@ class _CohortRun:
                     self._turn(member, self.last_round, caps)
 
     def _present(self, members: Sequence[_Member], earlier: int) -> list[_Member]:
-        """Who takes a turn in the next round after those made since an earlier one; nobody once there are enough."""
+        """The members that take a turn in the next round of this part; empty after the last round."""
         made = self.last_round - earlier
         alive = [member for member in members if member.alive]
         without_quiet = any(member.last_quiet_round <= earlier for member in alive)
         return alive if made < self.turns.rounds or (without_quiet and made < self.turns.most_rounds) else []
 
     def _turn(self, member: _Member, number: int, caps: int = 0) -> None:
-        """Let a process take a turn under one of its caps; what comes right after a change of caps does not count."""
+        """Let a process take a turn under one of its caps; steps right after a change of caps do not count."""
         assert member.child is not None
         self.surroundings.leave(member.spec.child.cpus)
         changed = self.surroundings.set_caps(member.spec.caps[caps])
@@ -339,7 +322,7 @@ class _CohortRun:
             _end(member)
 
     def _finish(self, members: Iterable[_Member]) -> None:
-        """Let every process send what it has measured, and end."""
+        """Let every process send its measurements and end."""
         for member in members:
             if member.alive:
                 assert member.child is not None
@@ -358,7 +341,7 @@ def _was_quiet(message: bytes) -> bool:
 
 @contextmanager
 def _charge_time(*members: _Member) -> Iterator[None]:
-    """Count the time that passes, and what this process uses of it, as the members', to equal parts."""
+    """Charge the time that passes, and this process's CPU time, to the members in equal parts."""
     start, cpu = time.monotonic(), time.process_time()
     try:
         yield
@@ -369,7 +352,7 @@ def _charge_time(*members: _Member) -> Iterator[None]:
 
 
 def _stop(member: _Member) -> None:
-    """Stop the processes of a member and all of their groups, and wait until they have stopped."""
+    """Stop the processes of a member with their groups, and wait until they have stopped."""
     assert member.child is not None
     pids = member.child.pids
     for pid in pids:
@@ -377,13 +360,13 @@ def _stop(member: _Member) -> None:
             os.killpg(pid, signal.SIGSTOP)
     for pid in pids:
         with suppress(ChildProcessError):
-            # It is looked at and not waited for: its end belongs to the thread that owns it.
+            # WNOWAIT leaves the process's end to the thread that owns it.
             os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
     member.cpu_when_stopped = fsum(map(_cpu_seconds, pids))
 
 
 def _continue(member: _Member) -> None:
-    """Continue the processes of a member where they were stopped; what they have used since then is noted."""
+    """Continue the stopped processes of a member, and record the CPU time they have used since then."""
     assert member.child is not None
     pids = member.child.pids
     if member.cpu_when_stopped is not None:
@@ -395,7 +378,7 @@ def _continue(member: _Member) -> None:
 
 
 def _end(member: _Member) -> None:
-    """End a process, whatever it is doing, and note what came of its run."""
+    """End a process, whatever it is doing, and record the result of its run."""
     assert member.child is not None
     member.child.end()
     result = member.child.result(member.parent_cpu_seconds)
@@ -408,17 +391,16 @@ def _end(member: _Member) -> None:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """CPU time of a process and of those it has started; those that have gone count no more."""
+    """The CPU time of a process and its descendants, without those that have ended."""
     total = 0.0
-    for one in processes_below(pid):
+    for process in processes_below(pid):
         with suppress(psutil.NoSuchProcess):
-            times = psutil.Process(one).cpu_times()
+            times = psutil.Process(process).cpu_times()
             total += times.user + times.system
     return total
 
 
 def _peak_bytes(pid: int) -> int:
-    """The most memory a process has had so far, which it may have needed to get ready."""
     with suppress(OSError):
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
@@ -426,7 +408,7 @@ def _peak_bytes(pid: int) -> int:
 
 
 def _own_bytes(pid: int) -> int:
-    """The memory of a process that it shares with no other: the code of libraries is there once for all replicas."""
+    """The memory of a process that it shares with no other process: replicas share the code of libraries."""
     with suppress(psutil.NoSuchProcess):
         memory = psutil.Process(pid).memory_info()
         return int(memory.rss - memory.shared)
@@ -434,5 +416,5 @@ def _own_bytes(pid: int) -> int:
 
 
 def free_bytes() -> float:
-    """How much memory the next processes may take."""
+    """The memory that the next processes may take."""
     return min(psutil.virtual_memory().available, memory_headroom(ROOT))

@@ -1,9 +1,9 @@
-"""Instructions and cycles of a process and of all it starts, from the counters of the processor.
+"""Instructions and cycles of a process and its descendants, from the counters of the processor.
 
-Opened through perf_event_open(2), which needs neither privileges nor another program where the administrator allows it
-(`kernel.perf_event_paranoid` up to 2). Where the kernel, a container or a virtual machine gives no counter, nothing is
-known and nothing fails. The kernel's own part is counted where that is allowed, else user space alone. Imports nothing
-heavy: the worker pays for it at every start.
+Opened by perf_event_open(2), which needs neither privileges nor another program if the administrator allows it
+(`kernel.perf_event_paranoid` up to 2). If the kernel, a container or a virtual machine provides no counter, the values
+are unknown and nothing fails. The kernel's own part is counted if permitted, otherwise user space alone. Imports
+nothing heavy: the worker pays for it at every start.
 """
 
 import ctypes
@@ -11,11 +11,11 @@ import os
 import struct
 from typing import NamedTuple
 
-# perf_event_open has no function in the C library, only a number for each architecture.
+# perf_event_open has no function in the C library, only a system call number on each architecture.
 SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 
-# struct perf_event_attr in its first version, and what we set of it, from <linux/perf_event.h>: type, size, config,
-# period, sample type, read format, flags, wake-up, breakpoint type and address.
+# struct perf_event_attr in its first version from <linux/perf_event.h>: type, size, config, period, sample type, read
+# format, flags, wake-up, breakpoint type and address.
 ATTRIBUTES = struct.Struct("=IIQQQQQIIQ")
 INHERIT, EXCLUDE_KERNEL, EXCLUDE_HYPERVISOR = 1 << 1, 1 << 5, 1 << 6
 TIME_ENABLED, TIME_RUNNING = 1, 2
@@ -24,23 +24,22 @@ READING = struct.Struct("=QQQ")
 
 THIS_THREAD, ANY_CPU, NO_GROUP = 0, -1, -1
 
-# Where it exists there are two types of cores, and a generic event counts on one of them only.
+# It exists on machines with two types of cores, where a generic event counts on one of them only.
 SECOND_CORE_TYPE = "/sys/bus/event_source/devices/cpu_atom"
 
 
 class Event(NamedTuple):
-    """What is counted, by the kernel's numbers."""
+    """An event to count, by the kernel's numbers."""
 
     type: int
     config: int
 
 
 CYCLES, INSTRUCTIONS = Event(0, 0), Event(0, 1)
-TASK_CLOCK = Event(1, 1)  # nanoseconds on a CPU, counted by the kernel itself
 
 
 class Counter:
-    """An event, counted in this thread and in all threads and processes that are started after it."""
+    """An event, counted in this thread and in all threads and processes that are started later."""
 
     def __init__(self, event: Event) -> None:
         self._fd = _open(event, 0)
@@ -48,10 +47,7 @@ class Counter:
             self._fd = _open(event, EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR)
 
     def read(self) -> int | None:
-        """How often it has happened so far; None where it cannot be counted.
-
-        Where events share a counter of the processor, each is counted part of the time and scaled up.
-        """
+        """The number of events so far, scaled up if events share a counter; None if they cannot be counted."""
         if self._fd is None:
             return None
         try:
@@ -62,14 +58,13 @@ class Counter:
 
 
 class HardwareCounters:
-    """Instructions and cycles of the threads and processes that are started after it."""
+    """Instructions and cycles of this thread and of all threads and processes that are started later."""
 
     def __init__(self) -> None:
         self.instructions, self.cycles = Counter(INSTRUCTIONS), Counter(CYCLES)
 
 
 def _open(event: Event, excluded: int) -> int | None:
-    """The file descriptor of a counter; None where the kernel gives none."""
     number = SYSCALL.get(os.uname().machine)
     if number is None or os.path.exists(SECOND_CORE_TYPE):
         return None

@@ -1,4 +1,4 @@
-"""The environment a run gets: an allow-list of the user's, and the run's own settings. Pure."""
+"""The environment of a run: an allow-list of the user's variables, and the run's own settings. Pure."""
 
 import os
 import random
@@ -13,8 +13,8 @@ from scaling.study.spec import GPU
 
 ENVIRONMENT_NAMES = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
-# What a program needs to find itself, its libraries and its language. Everything else, thread variables above all,
-# would make a run depend on the shell it was started from.
+# The variables that a program needs to find itself, its libraries and its language. Other variables, above all for
+# threads, would make a run depend on the shell that started it.
 INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ"),
     *("LD_LIBRARY_PATH", "PYTHONPATH", *ENVIRONMENT_NAMES),
@@ -22,36 +22,37 @@ INHERITED = (
 INTRA_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 INTER_VARIABLES = ("TF_NUM_INTEROP_THREADS",)
 
-# oneDNN's kernels are TensorFlow's default on x86-64 only; a shell's own choice is kept, and the row says which.
+# oneDNN's kernels are TensorFlow's default on x86-64 only; a choice in the shell is kept and recorded in the row.
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", VISIBLE_GPUS: "-1"}
 
 PADDING = "SCALING_PADDING"
 
-# Where a run puts what it needs for a moment: a folder that is emptied for it, since it leaves without tidying up.
+# The folder for a run's temporary files, emptied before each run, since a run exits without removing them.
 SCRATCH = "TMPDIR"
 
-# The size of the environment shifts the stack, and with it cache and alignment effects by several percent; a different
-# length every launch turns that bias into noise that repeated launches can see.
+# The size of the environment shifts the stack, and with it cache and alignment effects by several percent. A different
+# length in every launch turns that bias into noise between launches, which intervals include.
 LONGEST_PADDING = 4096
 
 
 def environment(
     run: Run, inherited: Mapping[str, str], mark: str, arch: str, scratch: str, generation: int | None = None
 ) -> dict[str, str]:
-    """The variables of a run's process; a forked one has those of its server, alike in all runs of a generation."""
+    """The variables of a run's process; forked processes of a generation have their server's."""
     shell = {name: value for name, value in inherited.items() if name in INHERITED or name.startswith("LC_")}
     shell |= {} if run.python is None else _of_interpreter(run.python, shell)
     seed = run.key if generation is None else generation
     length = random.Random(repr(seed) + str(run.seed)).randrange(LONGEST_PADDING)
+    onednn = run.point.onednn
     return {
         **shell,
         **QUIET_CPU,
         "KERAS_BACKEND": run.point.framework,
         **FRAMEWORKS[run.point.framework].variables,
         **_device_variables(run.point, inherited),
-        ONEDNN: _onednn(run.point, inherited, arch),
+        ONEDNN: inherited.get(ONEDNN, "1" if arch == "x86_64" else "0") if onednn is None else str(int(onednn)),
         **thread_variables(run.point),
         MARK: mark,
         SCRATCH: scratch,
@@ -60,21 +61,15 @@ def environment(
 
 
 def _device_variables(point: Point, inherited: Mapping[str, str]) -> dict[str, str]:
-    """What shows a run the first GPU that the shell shows, or the machine has, where it is to use one."""
+    """Variables that show a run on a GPU the first GPU of the shell, or of the machine."""
     if point.device != GPU:
         return {}
     first = inherited.get(VISIBLE_GPUS, "0").partition(",")[0]
     return {**FRAMEWORKS[point.framework].gpu_variables, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE_GPUS: first}
 
 
-def _onednn(point: Point, inherited: Mapping[str, str], arch: str) -> str:
-    if point.onednn is None:
-        return inherited.get(ONEDNN, "1" if arch == "x86_64" else "0")
-    return str(int(point.onednn))
-
-
 def thread_variables(point: Point) -> dict[str, str]:
-    """The variables that say how many threads a run has, where it is told."""
+    """The variables for the number of threads of a run, if it is set."""
     intra, inter = point.threads(point.intra), point.threads(point.inter)
     return {
         **(dict.fromkeys(INTRA_VARIABLES, str(intra)) if intra else {}),
@@ -83,15 +78,15 @@ def thread_variables(point: Point) -> dict[str, str]:
 
 
 def server_variables(variables: Mapping[str, str], point: Point) -> dict[str, str]:
-    """Those of a run's variables that its server needs before it imports; the run sets the others itself.
+    """The variables of a run that its server needs before it imports; the run sets the others itself.
 
-    TensorFlow reads how many threads it has once its runtime starts, OpenMP, which torch has, as it is loaded.
+    TensorFlow reads its number of threads when its runtime starts, torch's OpenMP when it is loaded.
     """
     later = {} if FRAMEWORKS[point.framework].reads_threads_when_loaded else thread_variables(point)
     return {name: value for name, value in variables.items() if name not in later}
 
 
-# Variables of a terminal or a desktop, which no program is measured by.
+# Variables of a terminal or a desktop, which do not affect measured programs.
 OF_A_SESSION = re.compile(
     "_|PWD|OLDPWD|SHLVL|HOSTNAME|TERM.*|COLORTERM|LS_COLORS|LESS.*|EDITOR|VISUAL|PAGER|MAIL|HIST.*|PS[0-9]|COLUMNS|LINES|"
     "DISPLAY|WINDOWID|WAYLAND.*|DEBIAN_FRONTEND|INVOCATION_ID|JOURNAL_STREAM|"
@@ -100,7 +95,7 @@ OF_A_SESSION = re.compile(
 
 
 def variables_not_passed(inherited: Mapping[str, str], known: Collection[str]) -> list[str]:
-    """Variables of the shell that a program may have been meant to see and does not, beyond those that are known."""
+    """Variables of the shell that a program does not get although it may need them, except known ones."""
     kept = {*INHERITED, *known, ONEDNN, *QUIET_CPU, "KERAS_BACKEND", SCRATCH}
     return sorted(
         name
@@ -110,13 +105,13 @@ def variables_not_passed(inherited: Mapping[str, str], known: Collection[str]) -
 
 
 def _of_interpreter(python: str, shell: Mapping[str, str]) -> dict[str, str]:
-    """What names another interpreter's environment in place of the shell's: its programs are found first."""
-    folder = str(PurePath(python).parent)
-    path = {"PATH": os.pathsep.join(filter(None, (folder, shell.get("PATH"))))}
-    return path | {name: str(PurePath(folder).parent) for name in ENVIRONMENT_NAMES if name in shell}
+    """Variables of another interpreter's environment instead of the shell's: its programs come first in the path."""
+    folder = PurePath(python).parent
+    path = {"PATH": os.pathsep.join(filter(None, (str(folder), shell.get("PATH"))))}
+    return path | {name: str(folder.parent) for name in ENVIRONMENT_NAMES if name in shell}
 
 
 def row_variables(variables: Mapping[str, str], left_out: Collection[str] = ()) -> tuple[tuple[str, str], ...]:
-    """The variables as a row keeps them: the padding by its length, what only this sweep has not at all."""
+    """The variables as a row keeps them: the padding by its length, without variables that are unique to this sweep."""
     values = {**variables, PADDING: f"{len(variables[PADDING])} characters"}
     return tuple((name, values[name]) for name in sorted(values) if name not in (MARK, SCRATCH, *left_out))

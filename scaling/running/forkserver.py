@@ -1,8 +1,8 @@
-"""The server process: imports what runs need, creates nothing, and forks a child for every request it is sent.
+"""The server process: imports what runs need, creates nothing, and forks a child for every request.
 
-A child keeps what was imported and nothing that was started: of several threads a fork keeps one, and a framework whose
-runtime has started hangs in it. So the server refuses to fork once anything has started in it. It is asleep in a read
-while a child measures, and leaves when the sweep's end of the socket closes.
+A child keeps all imports but no threads: a fork copies one thread only, and a framework whose runtime has started hangs
+in the child. So the server refuses to fork once a runtime or thread has started in it. It sleeps in a read while a
+child measures, and exits when the sweep's end of the socket closes.
 """
 
 import ctypes
@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 import traceback
+from contextlib import suppress
 from io import FileIO
 from typing import NoReturn
 
@@ -22,10 +23,10 @@ from scaling.running.messages import ChildStarted, Refusal, ServerReady, ServerS
 
 LONGEST_MESSAGE = 1 << 16
 
-# Threads that imports may start: jemalloc, which comes with Keras by way of pandas and Arrow, minds its own at a fork.
+# Threads that imports may start: jemalloc, which comes with Keras through pandas and Arrow, handles a fork itself.
 HARMLESS_THREADS = {"jemalloc_bg_thd"}
 
-# The function that sets the threads of OpenBLAS, as the builds of NumPy's wheels, conda and distributions call it.
+# The names of OpenBLAS's function for its threads in NumPy's wheels, conda and distributions.
 BLAS_FUNCTIONS = [
     f"{prefix}_set_num_threads{suffix}" for prefix in ("scipy_openblas", "openblas") for suffix in ("64_", "")
 ]
@@ -33,12 +34,12 @@ BLAS_MODULES = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath")
 
 
 def main() -> None:
-    """Get ready as the command line says, say so, and serve."""
+    """Prepare as the command line requests, report that it is ready, and serve."""
     setup = decode_request(sys.argv[1], ServerSetup)
     wear_mark()
     connection = socket.socket(fileno=setup.socket_fd)
     connection.set_inheritable(False)
-    # Libraries that count the CPUs of their mask as they are loaded start no threads for a single one.
+    # Libraries that count the CPUs of their mask when they are loaded start no threads for a single CPU.
     cpus = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cpus[setup.number % len(cpus)]})
     if setup.policy is not None:
@@ -54,7 +55,7 @@ def main() -> None:
 
 
 def serve(connection: socket.socket) -> None:
-    """Answer every request with the process that carries it out, or with why there is none."""
+    """Answer every request with the child's process ID, or with the reason for a refusal."""
     while True:
         text, fds, _, _ = socket.recv_fds(connection, LONGEST_MESSAGE, 4, socket.MSG_CMSG_CLOEXEC)
         if not text:
@@ -71,7 +72,7 @@ def _send(connection: socket.socket, message: ServerReady | ChildStarted | Refus
 
 
 def objection() -> str | None:
-    """Why a fork of this process would not do; None where it would."""
+    """The reason why a fork of this process would fail; None if it can fork."""
     for name, has_started in RUNTIMES.items():
         if has_started():
             return f"{name}'s runtime has started in it, and a child that inherits that hangs"
@@ -80,7 +81,6 @@ def objection() -> str | None:
 
 
 def _other_threads() -> set[str]:
-    """The names of all threads but the main one."""
     names = set()
     for thread in os.listdir("/proc/self/task"):
         if int(thread) != os.getpid():
@@ -90,35 +90,31 @@ def _other_threads() -> set[str]:
 
 
 def _tensorflow_has_started() -> bool:
-    """Whether TensorFlow has made a tensor or a variable; as it does not say so, its private state is read."""
+    """Whether TensorFlow has made a tensor or a variable, by its private state, since no public function says so."""
     context = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
     return bool(getattr(context, "_initialized", False))
 
 
-def _jax_has_started() -> bool:
-    """Whether JAX has made an array or asked for its devices, by its private state too."""
-    return bool(getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None))
-
-
 def _gpu_is_in_use() -> bool:
-    """Whether the driver of a GPU has been started, whoever did it: it has files of the device open."""
-    with os.scandir("/proc/self/fd") as fds:
-        return any(_target(fd.path).startswith("/dev/nvidia") for fd in fds)
+    """Whether any library has started the driver of a GPU, which opens files of the device."""
+    for fd in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # closed since it was listed
+            if os.readlink(f"/proc/self/fd/{fd}").startswith("/dev/nvidia"):
+                return True
+    return False
 
 
-def _target(link: str) -> str:
-    try:
-        return os.readlink(link)
-    except OSError:  # closed since it was listed
-        return ""
-
-
-# Those that cannot be inherited; what torch must not have started is OpenMP's pool, which shows as threads.
-RUNTIMES = {"TensorFlow": _tensorflow_has_started, "JAX": _jax_has_started, "CUDA": _gpu_is_in_use}
+# Runtimes that a child cannot inherit, and whether they have started. JAX has started once its private state lists its
+# devices. torch's runtime is OpenMP's pool, which shows as threads.
+RUNTIMES = {
+    "TensorFlow": _tensorflow_has_started,
+    "JAX": lambda: bool(getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None)),
+    "CUDA": _gpu_is_in_use,
+}
 
 
 def fork(fds: list[int], connection: socket.socket) -> ChildStarted | Refusal:
-    """Fork a process that forks the child and leaves at once: the orphan then goes to the sweep, which adopts them."""
+    """Fork a process that forks the child and exits at once; the sweep adopts the orphan."""
     read_fd, write_fd = os.pipe()
     with open(read_fd, "rb", buffering=0) as read_end, open(write_fd, "wb", buffering=0) as write_end:
         try:
@@ -135,7 +131,7 @@ def fork(fds: list[int], connection: socket.socket) -> ChildStarted | Refusal:
 
 
 def _double_fork(fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> NoReturn:
-    """In the process between: fork the child. Neither ever returns to the server's code."""
+    """In the intermediate process: fork the child. Neither process ever returns to the server's code."""
     try:
         if os.fork() == 0:
             _run_child(fds, connection, pid_pipe)
@@ -146,7 +142,7 @@ def _double_fork(fds: list[int], connection: socket.socket, pid_pipe: FileIO) ->
 
 
 def _run_child(fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> NoReturn:
-    """In the child: leave the server behind, move to the run's CPUs, and be a worker."""
+    """In the child: detach from the server, move to the run's CPUs, and become a worker."""
     started_ns = time.monotonic_ns()
     os.setsid()
     pid_pipe.write(str(os.getpid()).encode())
@@ -161,35 +157,24 @@ def _run_child(fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> N
     request = pipes.run()
     os.sched_setaffinity(0, parse_list(request.cpus))
     os.environ.update(request.variables)
-    _reseed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()  # a fresh process has random numbers of its own
+    if {"keras", "torch"} & sys.modules.keys():  # NumPy alone is there for `calibrated`, which wants no such threads
+        fit_blas_threads()
     worker.run_and_exit(request, pipes, started_ns)
 
 
-def _reseed() -> None:
-    """Be as a fresh process would: with random numbers of its own, and with matrix threads for its own CPUs."""
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
-    if {"keras", "torch"} & sys.modules.keys():  # NumPy alone is there for `calibrated`, which wants no such threads
-        fit_blas_threads()
-
-
 def fit_blas_threads() -> None:
-    """Have NumPy use as many threads for matrix products as a fresh import would have started.
+    """Give NumPy the number of threads for matrix products that a fresh import would have started.
 
-    OpenBLAS counts the CPUs of its mask once, as it is loaded, and a server is loaded on a single one. Another library
-    in its place is left alone: Intel's counts when it first works.
+    OpenBLAS counts the CPUs of its mask once, when it is loaded, and a server loads it on a single CPU. Other libraries
+    are left alone: Intel's counts when it first works.
     """
     cpus = len(os.sched_getaffinity(0))
     wanted = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or cpus
     threads = min(int(wanted), cpus)
-    if threads > 1:
-        for module in filter(None, map(sys.modules.get, BLAS_MODULES)):
-            _set_blas_threads(str(module.__file__), threads)
-
-
-def _set_blas_threads(library: str, threads: int) -> None:
-    loaded = ctypes.CDLL(library)
-    for name in BLAS_FUNCTIONS:
-        if hasattr(loaded, name):
-            getattr(loaded, name)(threads)
-            return
+    for module in filter(None, map(sys.modules.get, BLAS_MODULES if threads > 1 else ())):
+        library = ctypes.CDLL(str(module.__file__))
+        setter = next((name for name in BLAS_FUNCTIONS if hasattr(library, name)), None)
+        if setter:
+            getattr(library, setter)(threads)

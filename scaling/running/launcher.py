@@ -1,6 +1,6 @@
-"""One run in a pinned process of its own, and what came of it.
+"""One run in its own pinned process, and its result.
 
-The parent blocks while the child measures: it wakes only for output, for the child's end, and at the deadline.
+The parent sleeps while the child measures: it wakes only for output, for the child's end, and at the deadline.
 """
 
 import os
@@ -12,9 +12,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from scaling.analysis.traces import TracedStep
@@ -26,31 +26,28 @@ from scaling.results.rows import Figure, Outcome, Sections
 from scaling.running import processes
 from scaling.running.marks import MARK
 from scaling.running.memory import Policy, apply_policy
-from scaling.running.messages import (
-    READY,
-    TURN_DONE,
-    MessageError,
-    RunFailure,
-    RunRequest,
-    RunResult,
-    decode,
-    send,
-)
+from scaling.running.messages import READY, TURN_DONE, MessageError, RunFailure, RunRequest, RunResult, decode, send
 from scaling.running.signals import REQUESTS_TO_STOP
-from scaling.running.trees import ProcessTree
+from scaling.running.witness import ProcessTree
 from scaling.running.worker import MOST_ITEMS
 
-# The child's clock starts with its first line, before it imports anything of ours.
+# The child's clock starts with its first line, before it imports any of our modules.
 WORKER = "import time; started_ns = time.monotonic_ns(); from scaling.running.worker import main; main(started_ns)"
 
 TAIL_BYTES = 4096
 LONGEST_REPLY_BYTES = 256 * 2**20
 LONGEST_STEP_SECONDS = 1e9
 
+# Parts of an outcome that a child's reply has under the same names.
+AS_REPLIED = (
+    *("step_seconds", "turns", "ended_by", "items_per_step", "first_loss", "last_loss"),
+    *("cautions", "truth", "device_profile"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """A run, and how its child is started; a program has variables of its own beyond those of the child."""
+    """A run and the way to start its child; a program gets additional variables."""
 
     request: RunRequest
     policy: Policy | None
@@ -66,7 +63,7 @@ class ChildSpec:
 
     @property
     def is_program(self) -> bool:
-        """Whether it executes a program, whose processes are looked at from outside."""
+        """Whether it executes a program, whose processes are sampled from outside."""
         return self.program_variables is not None
 
     @property
@@ -76,13 +73,13 @@ class ChildSpec:
 
 
 class StartError(Exception):
-    """A child that could not be started, and why, in a sentence."""
+    """A child that could not be started, with the reason in a sentence."""
 
 
-# The child's ends of its pipes, in the order in which a server is sent them.
+# The child's ends of its pipes, in the order in which a server receives them.
 CHILD_ENDS = ("reply", "stdout", "stderr", "control")
 
-# Starts the child of a spec with its ends of the pipes, from the thread that waits for it; returns its process id.
+# Starts the child of a spec with its ends of the pipes, from the thread that waits for it; returns its process ID.
 StartChild = Callable[[ChildSpec, Mapping[str, int]], int]
 
 
@@ -97,13 +94,13 @@ def spawn(spec: ChildSpec, ends: Mapping[str, int]) -> int:
         env=dict(spec.environment),
         start_new_session=True,
     )
-    process.returncode = 0  # waited for by us, with its resource usage, and not by this object
+    process.returncode = 0  # the launcher waits for it, to get its resource usage, and this object must not
     return process.pid
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchResult:
-    """What came of a run."""
+    """The result of a run."""
 
     outcome: Outcome
     witness: Witness
@@ -112,14 +109,14 @@ class LaunchResult:
     spans: tuple[TurnSpan, ...] = ()
 
 
-def not_started(why: str) -> LaunchResult:
-    """What came of a run that could not be started."""
-    return LaunchResult(Outcome("failed", f"could not be started: {why}"), Witness(), {})
+def not_started(reason: str) -> LaunchResult:
+    """The result of a run that could not be started."""
+    return LaunchResult(Outcome("failed", f"could not be started: {reason}"), Witness(), {})
 
 
 @dataclass(slots=True)
 class _ProcessState:
-    """The state of a child's process: filled in by the thread that owns it, read by the launcher once it is known."""
+    """The state of a child's process: the owning thread writes it, the launcher reads it once it is known."""
 
     started: float = 0.0
     ended: float = 0.0
@@ -131,21 +128,16 @@ class _ProcessState:
 
     @property
     def wall_seconds(self) -> float | None:
-        """From its start to its end; None where it was never started."""
+        """Seconds from its start to its end; None if it was never started."""
         return self.ended - self.started if self.ended else None
 
 
-@dataclass(slots=True)
-class _Output:
-    """What has come through the child's pipes; of the reply, what has not been read as a message yet."""
-
-    reply: bytearray = field(default_factory=bytearray)
-    stdout: bytearray = field(default_factory=bytearray)
-    stderr: bytearray = field(default_factory=bytearray)
+# The bytes received from each of the child's pipes, without messages that have been read.
+_Output = dict[str, bytearray]
 
 
 def launch(spec: ChildSpec, start: StartChild = spawn) -> LaunchResult:
-    """Make one run in a process of its own; leave no process behind, whatever happened."""
+    """Make one run in its own process, and leave no process behind in any case."""
     spared = processes.children()
     cpu_before = time.process_time()
     child = Child(spec, start)
@@ -158,10 +150,10 @@ def launch(spec: ChildSpec, start: StartChild = spawn) -> LaunchResult:
 
 
 def fail_if_left(left: Sequence[str], result: LaunchResult) -> LaunchResult:
-    """A run that has left processes behind, by their descriptions, has failed: they go on beside the next runs."""
+    """The result of a run, failed if it has left processes behind, since these run beside the next runs."""
     if not left:
         return result
-    reason = f"it has left {', '.join(left)}, which this user cannot end: give a program that stays the user's own"
+    reason = f"it has left {', '.join(left)}, which this user cannot end; give a program that keeps the user's identity"
     outcome = result.outcome
     if outcome.status != "ok":
         return replace(result, outcome=replace(outcome, reason=f"{outcome.reason}; {reason}"))
@@ -169,17 +161,18 @@ def fail_if_left(left: Sequence[str], result: LaunchResult) -> LaunchResult:
 
 
 class Child:
-    """A run's process, from its start until it has been ended.
+    """A run's process, from its start to its end.
 
-    The order of the shutdown matters. The child's group is killed first, and only once its process id is known, which
-    an interrupt may come before. Then the owner's wait returns and closes the child's ends. What is left in the pipes
-    is read without waiting: processes that left the group may still hold an end, and are ended by the caller.
+    The order of the shutdown matters. The child's group is killed first, but only once its process ID is known, since
+    an interrupt may come earlier. Then the owner's wait returns and closes the child's ends of the pipes. The rest of
+    the pipes is read without waiting: processes that left the group may still hold an end, and the caller ends those.
     """
 
     def __init__(self, spec: ChildSpec, start: StartChild = spawn) -> None:
         self.spec = spec
         self.timed_out = False
-        self._state, self._output = _ProcessState(), _Output()
+        self._state = _ProcessState()
+        self._output: _Output = {name: bytearray() for name in ("reply", "stdout", "stderr")}
         self._tree = ProcessTree(parse_list(spec.request.beside)) if spec.is_program else None
         self._oom_before = _oom_kills()
         self._ended = False
@@ -196,102 +189,96 @@ class Child:
         self._owner.start()
 
     def wait(self) -> None:
-        """Sleep until it has ended, or its time is up."""
+        """Sleep until it has ended or timed out."""
         self.next_message(None)
 
     def next_message(self, expected: bytes | None) -> bytes | None:
-        """Sleep until it has sent a line that begins like this, and return that; None once it has ended, or its time is
-        up, which nothing else that it sends puts off."""
+        """Sleep until it has sent a line with this beginning, and return the line; None once it has ended or timed
+        out."""
         deadline = time.monotonic() + self.spec.timeout_seconds
         while not self.is_over:
             line = self.take_message(expected)
             if line is not None:
                 return line
-            self._read(self._selector.select(self.seconds_to_sleep(deadline)))
+            self.read(self.seconds_to_sleep(deadline))
             self.timed_out = not self._ended and time.monotonic() >= deadline
         return None
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, or its time is up."""
+        """Whether it has ended or timed out."""
         return self._ended or self.timed_out
 
     def fileno(self) -> int:
-        """What becomes readable when it has sent something or ended, for a caller that waits for several."""
+        """A descriptor that becomes readable when it has sent something or ended."""
         return self._selector.fileno()
 
     def take_message(self, expected: bytes | None) -> bytes | None:
-        """A line that it has sent and that begins like this, without waiting for one. Others are passed over, but the
-        last one of its run is left for its result."""
+        """The next received line with this beginning, without waiting; other lines are dropped."""
         while True:
-            line, newline, rest = self._output.reply.partition(b"\n")
-            if not newline or _is_last(line):
+            line, newline, rest = self._output["reply"].partition(b"\n")
+            # The reply that ends a run stays until the process has ended.
+            if not newline or not line.startswith((READY, TURN_DONE)):
                 return None
-            self._output.reply = rest
+            self._output["reply"] = rest
             if expected is not None and line.startswith(expected):
                 return bytes(line)
 
-    def read(self) -> None:
-        """Take in what it has sent, without waiting."""
-        self._read(self._selector.select(0))
-
-    def _read(self, events: Iterable[tuple[selectors.SelectorKey, int]]) -> None:
-        for key, _ in events:
+    def read(self, seconds: float = 0.0) -> None:
+        """Read what it has sent, after waiting for this long at most."""
+        for key, _ in self._selector.select(seconds):
             if key.data == "done":
                 self._ended = True
             elif not _read_piece(self._output, key.data, key.fd):
                 self._selector.unregister(key.fd)
 
     def seconds_to_sleep(self, deadline: float) -> float:
-        """Until the deadline or, where its processes are looked at, the next look."""
+        """Seconds until the deadline or, for a program, until the next look at its processes."""
         seconds = max(0.0, deadline - time.monotonic())
         if self._tree is None or self.pid is None:
             return seconds
         return min(seconds, max(0.0, self._tree.look(self.pid)))
 
     def request(self, message: object) -> None:
-        """Send it a message; one that is gone shows as its next message is awaited."""
+        """Send it a message; if it has ended, the wait for its next message detects that."""
         with suppress(BrokenPipeError):
             send(self._control_fd, message)
 
     def close_control(self) -> None:
-        """Say that nothing more will be requested."""
+        """Announce that no more requests follow."""
         if self._control_fd >= 0:
             os.close(self._control_fd)
             self._control_fd = -1
 
     @property
     def pid(self) -> int | None:
-        """Its process, which leads a group of its own; None where it could not be started."""
+        """Its process, which leads its own group; None if it could not be started."""
         self._state.known.wait()
         return self._state.pid
 
     @property
     def pids(self) -> list[int]:
-        """The same as a list; empty where it could not be started."""
+        """Its process as a list; empty if it could not be started."""
         return [] if self.pid is None else [self.pid]
 
     def end(self) -> None:
-        """Kill what is left of its group, unless that is another user's now, and take in what it wrote."""
+        """Kill the rest of its group, unless that now belongs to another user, and read what it wrote."""
         if self.pid is None or processes.end_group(self.pid):
             self._owner.join()
         self.close_control()
         self._selector.close()
-        for name in ("reply", "stdout", "stderr"):
-            _drain(self._output, name, self._read_ends[name])
+        for name in self._output:
+            fd = self._read_ends[name]
+            while select.select([fd], [], [], 0)[0] and _read_piece(self._output, name, fd):
+                pass  # everything that the child wrote is in the pipe by now
         for fd in self._read_ends.values():
             os.close(fd)
 
     def result(self, parent_cpu: float) -> LaunchResult:
-        """What came of the run, once it has been ended."""
+        """The result of the run after its end."""
         oom = _oom_kills() > self._oom_before
         result = _classify(self.spec, self._state, self._output, self.timed_out, oom, parent_cpu)
         return replace(result, witness=self._tree.add_to(result.witness)) if self._tree else result
-
-
-def _is_last(line: bytes | bytearray) -> bool:
-    """Whether a line is the reply that ends a run: it stays where it is until the process has ended."""
-    return not line.startswith((READY, TURN_DONE))
 
 
 def _start_and_wait(
@@ -299,9 +286,9 @@ def _start_and_wait(
 ) -> None:
     """Pin this thread, start the child from it, send it its run, and wait for its end.
 
-    A spawned child inherits the mask and the memory policy of the thread that starts it, so it is pinned from its
-    first instruction and the other threads of the parent are not touched. A forked one pins itself; a mask that the
-    kernel refuses is refused here all the same.
+    A spawned child inherits the affinity mask and the memory policy of the thread that starts it, so it is pinned from
+    its first instruction, and the other threads of the parent are not affected. A forked child pins itself; this thread
+    sets the mask first all the same, so that a mask that the kernel refuses fails here.
     """
     try:
         os.sched_setaffinity(0, parse_list(spec.request.cpus))
@@ -314,7 +301,7 @@ def _start_and_wait(
             os.close(ends.pop(name))
         with suppress(BrokenPipeError):  # it has ended already
             send(control_fd, spec.request)
-        with suppress(ChildProcessError):  # whoever calls us waits for any child, and has taken its status
+        with suppress(ChildProcessError):  # the calling program waits for any child, and has taken its status
             _, state.status, usage = os.wait4(state.pid, 0)
             state.max_rss_bytes = usage.ru_maxrss * 1024
         state.ended = time.monotonic()
@@ -327,12 +314,12 @@ def _start_and_wait(
 
 
 def _read_piece(output: _Output, name: str, fd: int) -> bool:
-    """Read once from a pipe; False at its end. Of stdout and stderr only the tail is kept."""
+    """Read once from a pipe; returns False at its end. Only the tail of stdout and stderr is kept."""
     try:
         piece = os.read(fd, 1 << 18)
     except BlockingIOError:
         return True
-    buffer: bytearray = getattr(output, name)
+    buffer = output[name]
     buffer += piece
     if name != "reply":
         del buffer[:-TAIL_BYTES]
@@ -341,23 +328,16 @@ def _read_piece(output: _Output, name: str, fd: int) -> bool:
     return bool(piece)
 
 
-def _drain(output: _Output, name: str, fd: int) -> None:
-    """Read what was still in a pipe when the child ended: all that it wrote is there by now."""
-    while select.select([fd], [], [], 0)[0] and _read_piece(output, name, fd):
-        pass
-
-
 def _classify(
     spec: ChildSpec, state: _ProcessState, output: _Output, timed_out: bool, oom: bool, parent_cpu: float
 ) -> LaunchResult:
-    """What came of a run, from how its child ended and what it replied."""
     if timed_out:
         failure = Outcome("timeout", f"no answer within {spec.timeout_seconds:g} s, so it was ended")
     else:
         try:
-            reply: RunResult | RunFailure = decode(output.reply, RunResult, RunFailure)
+            reply: RunResult | RunFailure = decode(output["reply"], RunResult, RunFailure)
         except MessageError as error:
-            failure = _failure_without_reply(spec, state, bytes(output.reply), error, oom)
+            failure = _failure_without_reply(spec, state, bytes(output["reply"]), error, oom)
         else:
             problem = _objection(spec.request, reply) if isinstance(reply, RunResult) else reply.reason
             if isinstance(reply, RunResult) and problem is None:
@@ -366,24 +346,24 @@ def _classify(
     outcome = replace(
         failure,
         sections=Sections(wall=state.wall_seconds),
-        stdout_tail=output.stdout.decode(errors="replace"),
-        stderr_tail=output.stderr.decode(errors="replace"),
+        stdout_tail=output["stdout"].decode(errors="replace"),
+        stderr_tail=output["stderr"].decode(errors="replace"),
     )
-    # Below our own size the kernel's figure may be ours, inherited at the fork.
+    # A figure below this process's own size may be inherited from this process at the fork.
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     memory_bytes = state.max_rss_bytes if state.max_rss_bytes > own else None
     return LaunchResult(outcome, Witness(max_rss_bytes=memory_bytes, parent_cpu_seconds=parent_cpu), {})
 
 
 def _objection(request: RunRequest, result: RunResult) -> str | None:
-    """Why what a child has measured cannot be: whatever runs in it may write to its pipe."""
+    """The reason why a child's result is impossible, since any code in the child may write to its pipe."""
     steps, turns = result.step_seconds, result.turns
     if not steps:
         return "its answer has no steps"
     if not 0 < min(steps) <= max(steps) < LONGEST_STEP_SECONDS:
         return f"its steps take from {min(steps):g} s to {max(steps):g} s"
     if not 0 <= result.started_ns < 2**63:
-        return "its answer says that it started at no time of the clock"
+        return f"its answer has an impossible start time of {result.started_ns} ns"
     if not 1 <= result.items_per_step <= MOST_ITEMS:
         return f"its answer has {result.items_per_step} items per step"
     if turns and not (
@@ -393,51 +373,31 @@ def _objection(request: RunRequest, result: RunResult) -> str | None:
     if request.takes_turns and not _follow_each_other(result):
         return f"the times of its {len(turns)} turns do not follow each other"
     if request.warmup is not None and len(steps) != request.warmup + (request.steps or 0):
-        return f"its answer has {len(steps)} steps, and {request.warmup} + {request.steps} were asked for"
+        return f"its answer has {len(steps)} steps instead of the requested {request.warmup} + {request.steps}"
     return None
 
 
 def _follow_each_other(result: RunResult) -> bool:
-    """Whether every turn has its times, in order."""
     times = [time for span in result.spans for time in (span.began, span.counted_from, span.ended)]
     return len(result.spans) == len(result.turns) and times == sorted(times)
 
 
 def _success(request: RunRequest, state: _ProcessState, result: RunResult, parent_cpu: float) -> LaunchResult:
-    sections = result.sections
     outcome = Outcome(
         "ok",
-        step_seconds=result.step_seconds,
-        turns=result.turns,
         warmup_steps=_warmup_steps(request, result),
-        ended_by=result.ended_by,
-        items_per_step=result.items_per_step,
-        first_loss=result.first_loss,
-        last_loss=result.last_loss,
-        cautions=result.cautions,
-        truth=result.truth,
-        device_profile=result.device_profile,
         figures=tuple(Figure(name, values) for name, values in result.figures.items()),
         sections=Sections(
-            spawn=result.started_ns / 1e9 - state.started,
-            imports=sections.imports,
-            init=sections.init,
-            setup=sections.setup,
-            first_step=sections.first_step,
-            run=sections.run,
-            main=sections.main,
-            wall=state.wall_seconds,
+            spawn=result.started_ns / 1e9 - state.started, wall=state.wall_seconds, **asdict(result.sections)
         ),
+        **{name: getattr(result, name) for name in AS_REPLIED},
     )
     witness = replace(result.witness, parent_cpu_seconds=parent_cpu)
     return LaunchResult(outcome, witness, result.versions, result.traced, result.spans)
 
 
 def _warmup_steps(request: RunRequest, result: RunResult) -> int:
-    """Steps that are warm-up: as many as were asked for, or detected.
-
-    With turns those of the warm-up round, and the analysis looks at each turn by itself.
-    """
+    """The number of warm-up steps: as requested, in the warm-up round, or detected."""
     if request.warmup is not None:
         return request.warmup
     if result.turns:
@@ -448,7 +408,6 @@ def _warmup_steps(request: RunRequest, result: RunResult) -> int:
 def _failure_without_reply(
     spec: ChildSpec, state: _ProcessState, received: bytes, error: MessageError, oom: bool
 ) -> Outcome:
-    """Why a child has sent no reply, or none that can be used."""
     if state.error is not None:
         return Outcome("failed", f"could not be started on CPUs {spec.request.cpus}: {state.error}")
     code = os.waitstatus_to_exitcode(state.status)
@@ -459,11 +418,12 @@ def _failure_without_reply(
             remark = ": the machine or its control group ran out of memory" if oom else " (out of memory?)"
         return Outcome("interrupted" if -code in REQUESTS_TO_STOP else "failed", how + remark)
     if received:
-        return Outcome("failed", f"{how} after {len(received)} bytes that are no answer: {received[:60]!r} ({error})")
+        return Outcome(
+            "failed", f"{how} after {len(received)} bytes that are not an answer: {received[:60]!r} ({error})"
+        )
     return Outcome("failed", f"{how} without an answer")
 
 
 def _oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory since it started."""
     lines = Path("/proc/vmstat").read_text().splitlines()
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)

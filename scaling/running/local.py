@@ -56,9 +56,15 @@ from scaling.study.programs import THREAD_VARIABLES, Program, fill, fill_in
 from scaling.study.spec import GPU, Study
 from scaling.study.workload import Named, OwnFile, workload
 
+# Keys of a program that its workload takes unchanged.
+GIVEN_TO_PROGRAM = ("cwd", "stdin", "ignore_failure", "warmup", "items", "throughput", "seconds")
 
-class LocalEngine:
-    """Pinned processes on this machine; they and whatever they start are gone when the engine is closed or killed."""
+
+class LocalEngine(Surroundings):
+    """Runs pinned processes; they and their descendants are gone when the engine is closed or killed.
+
+    As the surroundings of a cohort it keeps the sweep and its meter off measured CPUs, sets caps, and meters turns.
+    """
 
     def __init__(
         self,
@@ -71,8 +77,8 @@ class LocalEngine:
         keep_power: Callable[[PowerTrace], None] = lambda trace: None,
         root: Path = HERE,
     ) -> None:
-        """With `full`, rows keep the user's variables and folders too. `keep_power` is called with the power of a run
-        before its row is yielded; meters and caps are those below `root`."""
+        """`full` keeps the user's variables and folders in rows; `keep_power` gets the power of a run before its
+        row."""
         self.study = study
         self.workloads = workload_names(study)
         self.programs = programs_of(study)
@@ -81,7 +87,8 @@ class LocalEngine:
         self.machine = machine
         self.mark = uuid.uuid4().hex
         self.own_cpus = os.sched_getaffinity(0)
-        self.versions = {"scaling": version("cpu-scaling"), "python": python_version()}
+
+        self.version = version("cpu-scaling")
         self.adopted_before = processes.adopt_orphans()
         self.notify = notify
         quotas = [quota for quota in study.quota if isinstance(quota, float)]
@@ -123,12 +130,11 @@ class LocalEngine:
                 yield from self._execute_cohort([run, *islice(source, run.cohort.members - 1)])
 
     def trace(self, runs: Iterable[Run]) -> Iterator[TracedRow]:
-        """Execute each run and yield its row with the steps that were traced in it."""
+        """Execute each run and yield its row with its traced steps."""
         return map(self._execute, runs)
 
     def _execute(self, run: Run) -> TracedRow:
-        around = _Around(self)
-        around.leave(frozenset(run.flat_cpus))
+        self.leave(frozenset(run.flat_cpus))
         started_at = _now()
         self._remove_groups()
         spec = self._spec(run)
@@ -136,22 +142,22 @@ class LocalEngine:
             self._clear_up()
             start = self._starter(run, spec)
             self._open_meter([run])
-            if isinstance(spec, PackSpec):  # takes turns with nobody
+            if isinstance(spec, PackSpec):  # takes turns alone
                 turns, order = self._turns(run), random.Random(run.seed)
                 member = MemberSpec(spec, start, (run.point.caps,), run.metered)
-                launched = take_turns([member], turns, order, around)[0]
+                launched = take_turns([member], turns, order, self)[0]
             else:
-                around.set_caps(run.point.caps)
-                around.begin_turn(run.metered)
+                self.set_caps(run.point.caps)
+                self.begin_turn(run.metered)
                 launched = launch(spec, start)
-                around.end_turn()
+                self.end_turn()
         except StartError as error:
             launched = not_started(str(error))
         self._finish_metering()
         return storable_trace(TracedRow(self._row(run, spec, launched, started_at), launched.traced))
 
     def _execute_cohort(self, runs: Sequence[Run]) -> Iterator[Row]:
-        """Execute runs that take turns, and yield their rows once all have ended."""
+        """Execute runs that take turns, and yield their rows when all have ended."""
         started_at = _now()
         self._remove_groups()
         order = random.Random(f"{self.study.seed} {runs[0].cohort}")
@@ -159,7 +165,7 @@ class LocalEngine:
         specs = [self._spec(sharing[0]) for sharing in by_process]
         try:
             self._clear_up()
-            # Servers are ready before the cohort begins: at its end, whatever was started in it is ended.
+            # Servers are ready before the cohort begins: at its end, all processes that it started are ended.
             firsts = [sharing[0] for sharing in by_process]
             self._begin_servers(firsts, specs)
             starters = [self._starter_or_error(run, spec) for run, spec in zip(firsts, specs, strict=True)]
@@ -176,19 +182,19 @@ class LocalEngine:
                 for spec, start, sharing in zip(specs, starters, by_process, strict=True)
             ]
             sizes = self.sizes[_size_key(runs[0].point)]
-            launched = take_turns(members, self._turns(runs[0]), order, _Around(self), sizes)
+            launched = take_turns(members, self._turns(runs[0]), order, self, sizes)
         except StartError as error:
             launched = [not_started(str(error))] * len(runs)
         self._finish_metering()
         made = [(run, spec) for sharing, spec in zip(by_process, specs, strict=True) for run in sharing]
-        # In the order of the runs; those of two variants may be equal.
+        # In the order of the runs; runs of two variants may be equal.
         results = {id(run): (spec, result) for (run, spec), result in zip(made, launched, strict=True)}
         for run in runs:
             spec, result = results[id(run)]
             yield storable(self._row(run, spec, result, started_at))
 
     def _open_meter(self, runs: Sequence[Run]) -> None:
-        """Have meters for runs that are to be metered, with the idle power of the machine; forget what they said."""
+        """Open the meters if a run is to be metered, which measures idle power; drop earlier samples."""
         if self.meter is None and any(run.metered for run in runs):
             on_gpu = GPU in self.study.device or any(caps.on_gpu for caps in caps_of(self.study))
             self.meter = open_meter(on_gpu, self.root)
@@ -202,7 +208,6 @@ class LocalEngine:
             self.meter.finish()
 
     def _metered(self, run: Run, launched: LaunchResult, started_at: str) -> tuple[MeterEnergy, ...]:
-        """The energy of a run; its power over time is kept."""
         if self.meter is None or not run.metered or launched.outcome.status != "ok":
             return ()
         metered = _metered_run(run, launched)
@@ -214,9 +219,11 @@ class LocalEngine:
         return self.meter.energies(metered)
 
     def _gets_ready_in_company(self, point: Point) -> bool:
-        """Whether a process may get ready while others do: our networks measure nothing as they are built and compiled
-        for CPUs. For a GPU, compilers choose kernels by the clock, and a user's own workload may do anything. The
-        replicas of a pack keep each other company."""
+        """Whether a process may get ready while others do, which needs a network of ours on CPUs.
+
+        A user's own workload may measure while it gets ready, compilers for a GPU choose kernels by the clock, and the
+        replicas of a pack get ready together already.
+        """
         if point.mode == PROGRAM_MODE or point.device == GPU or point.replicas > 1:
             return False
         parsed = workload(self.workloads.get(point.workload, point.workload))
@@ -232,47 +239,56 @@ class LocalEngine:
         program = self._program(run)
         from_shell = program.shell_variables if program else ()
         joules = None if total is None else total.watts * energy[0].seconds
+        # A child in another interpreter replies with its own versions.
+        interpreter = {"interpreter": run.python} if run.python else {"python": python_version()}
+        versions = {"scaling": self.version, **interpreter, **launched.versions}
         row = Row(
             run=run,
             outcome=launched.outcome,
             witness=replace(launched.witness, energy_joules=joules),
             energy=energy,
             machine=self.machine,
-            versions=tuple({**self._versions(run), **launched.versions}.items()),
+            versions=tuple(versions.items()),
             started_at=started_at,
             environment=row_variables({**process.environment, **(process.program_variables or {})}, from_shell),
             left_out=from_shell,
         )
         return row if self.full else public_row(row)
 
-    def _versions(self, run: Run) -> dict[str, str]:
-        """What is known of a run's software before it has said more: of another interpreter, which it is."""
-        if run.python is None:
-            return self.versions
-        return {"scaling": self.versions["scaling"], "interpreter": run.python}
-
-    def _leave(self, cpus: CpuSet) -> None:
-        """Have this process, and the thread of its meter, leave CPUs that are measured, where there are others."""
+    def leave(self, cpus: CpuSet) -> None:
+        """Move this process and the thread of its meter away from measured CPUs, if there are others."""
         others = self.own_cpus - cpus
         _move_to(others or self.own_cpus)
         if self.meter:
             self.meter.move_to(others or self.own_cpus, measured=not others)
 
+    def set_caps(self, caps: Caps) -> bool:
+        """Put the machine under these caps; returns whether any cap changed."""
+        return self.caps is not None and self.caps.apply(caps)
+
+    def begin_turn(self, metered: bool) -> None:
+        """Start sampling meters."""
+        if self.meter and metered:
+            self.meter.begin()
+
+    def end_turn(self) -> None:
+        """Stop sampling meters."""
+        if self.meter:
+            self.meter.end()
+
     def _clear_up(self) -> None:
-        """Have the next run find an empty folder, and a reaper that watches over it."""
         ended = self.reaper.restart_if_ended()
         if ended:
-            self.notify(f"the process that would clean up after this sweep was {ended}; another watches now")
+            self.notify(f"the process that would clean up after this sweep was {ended}; a new one has replaced it")
         self.scratch.empty()
 
     def _remove_groups(self) -> None:
-        """Remove the control groups of runs that have ended."""
         if self.groups:
             self.groups.remove()
 
     def _begin_servers(self, runs: Sequence[Run], specs: Sequence[ChildSpec | PackSpec]) -> None:
-        """Have the servers of all forked runs, and of such runs later, import at once, on whatever CPUs there are."""
-        self._leave(frozenset())
+        """Let the servers of all forked runs, and of later generations, import at once on all available CPUs."""
+        self.leave(frozenset())
         forked = [pair for pair in zip(runs, specs, strict=True) if pair[0].start == "fork"]
         children = [child for run, spec in forked for child in _processes(run, spec)]
         following = (
@@ -286,7 +302,7 @@ class LocalEngine:
         self.servers.begin(dict.fromkeys(_preparation(run, spec) for run, spec in children), following)
 
     def _starter(self, run: Run, spec: ChildSpec | PackSpec) -> StartChild:
-        """What starts the process of a run: a fresh interpreter, or a server that is ready to fork."""
+        """The function that starts the process of a run: as a fresh interpreter, or by a server that can fork."""
         if run.start == "spawn":
             return spawn
         if isinstance(spec, PackSpec):
@@ -307,21 +323,21 @@ class LocalEngine:
         if run.point.replicas == 1:
             return self._child_spec(run, variables)
         cpus, replicas = frozenset(run.flat_cpus), run.replica_runs
-        children = [self._child_spec(one, variables, cpus.difference(one.flat_cpus)) for one in replicas]
-        shares = sharing(self.topology, [one.cpus for one in replicas])
+        children = [self._child_spec(own, variables, cpus.difference(own.flat_cpus)) for own in replicas]
+        shares = sharing(self.topology, [own.cpus for own in replicas])
         return PackSpec(tuple(children), shares, run.point.measured_replicas)
 
     def _environment(self, run: Run, generation: int | None) -> dict[str, str]:
         return environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch.runs), generation)
 
     def _child_spec(self, run: Run, variables: dict[str, str], beside: CpuSet | None = None) -> ChildSpec:
-        """How a process is started, and which CPUs are those of the other replicas of its pack, if it is in one."""
+        """The specification of a process; `beside` are the CPUs of the other replicas of its pack."""
         cpus = frozenset(run.flat_cpus)
         program = self._program(run)
         return ChildSpec(
             request=self._request(run, cpus, beside),
             policy=memory.policy(run.point.memory, cpus, self.topology.nodes),
-            # It covers one execution.
+            # The study's limit is for one execution.
             timeout_seconds=self.study.timeout_seconds * (program.warmup + program.steps if program else 1),
             environment=variables,
             python=run.python or sys.executable,
@@ -331,13 +347,14 @@ class LocalEngine:
     def _request(self, run: Run, cpus: CpuSet, beside: CpuSet | None) -> RunRequest:
         point = run.point
         program = self._program(run)
-        others = self._others(cpus) if program and program.needs_others else frozenset[int]()
+        siblings = self._idle_siblings(cpus)
+        others = frozenset(self.own_cpus) - cpus - siblings if program and program.needs_others else frozenset[int]()
         return RunRequest(
             workload=_program_spec(program, point, cpus, others or frozenset(self.own_cpus))
             if program
             else _workload_spec(self.workloads.get(point.workload, point.workload)),
             setting={
-                # Beside a program, a network does what the study says first.
+                # Beside a program, a network uses the study's first mode.
                 "mode": self.study.modes[0] if point.mode == PROGRAM_MODE and not program else point.mode,
                 "size": point.size,
                 "items": None if point.items == "default" else point.items,
@@ -351,7 +368,7 @@ class LocalEngine:
                 "pipeline_threads": point.pipeline_pool or 0,
             },
             cpus=format_list(cpus),
-            siblings=format_list(self._idle_siblings(cpus) - (beside or frozenset())),
+            siblings=format_list(siblings - (beside or frozenset())),
             framework=point.framework,
             device=point.device,
             jit=point.jit,
@@ -368,64 +385,33 @@ class LocalEngine:
         )
 
     def _make_group(self, quota: float) -> str:
-        """Make the control group of a run, whose quota need not be of the study: a comparison has two."""
+        """Make the control group of a run, whose quota may be missing from the study: a comparison has two studies."""
         self.groups = self.groups or QuotaGroups([quota], self.mark)
         return self.groups.make(quota)
 
     def _program(self, run: Run) -> Program | None:
-        """The program of a run, which need not be of the study."""
+        """The program of a run, which may be missing from the study."""
         name = run.point.workload
         return self.programs.get(name) or short_program(name)
 
-    def _others(self, cpus: CpuSet) -> CpuSet:
-        """The CPUs of cores that a run does not use; none where it uses all."""
-        return frozenset(self.own_cpus) - cpus - self._idle_siblings(cpus)
-
     def _idle_siblings(self, cpus: CpuSet) -> CpuSet:
-        """CPUs that share a core with the run but are not part of it: whoever is busy there slows it down."""
+        """CPUs outside the run that share a core with it: any load there slows the run down."""
         core_of = self.topology.core_of()
         return frozenset(sibling for cpu in cpus for sibling in core_of[cpu]) - cpus
 
 
 def _processes(run: Run, spec: ChildSpec | PackSpec) -> list[tuple[Run, ChildSpec]]:
-    """The processes of a run, each as a run of its own with how it is started."""
     return list(zip(run.replica_runs, spec.replicas, strict=True)) if isinstance(spec, PackSpec) else [(run, spec)]
 
 
 def _preparation(run: Run, spec: ChildSpec) -> Preparation:
-    """What a process needs of the server that forks it."""
     modules = modules_for(run.point.workload, run.point.framework)
     variables = server_variables(spec.environment, run.point)
     return Preparation(tuple(sorted(variables.items())), spec.policy, modules, spec.python)
 
 
-class _Around(Surroundings):
-    """Keeps the sweep and its meter off measured CPUs, sets caps, and meters turns."""
-
-    def __init__(self, engine: LocalEngine) -> None:
-        self.engine = engine
-
-    def leave(self, cpus: CpuSet) -> None:
-        """Have this process, and the thread of its meter, leave CPUs."""
-        self.engine._leave(cpus)
-
-    def set_caps(self, caps: Caps) -> bool:
-        """Have the machine under these caps."""
-        return self.engine.caps is not None and self.engine.caps.apply(caps)
-
-    def begin_turn(self, metered: bool) -> None:
-        """Sample meters from now on."""
-        if self.engine.meter and metered:
-            self.engine.meter.begin()
-
-    def end_turn(self) -> None:
-        """Sample meters no longer."""
-        if self.engine.meter:
-            self.engine.meter.end()
-
-
 def open_meter(with_gpu: bool, root: Path = HERE) -> PowerMeter:
-    """The meters of this machine, with that of its GPU where one is used."""
+    """The meters of this machine, and of its GPU if a run uses it."""
     gpu, problems = None, []
     if with_gpu:
         try:
@@ -438,13 +424,12 @@ def open_meter(with_gpu: bool, root: Path = HERE) -> PowerMeter:
 
 
 def _size_key(point: Point) -> Hashable:
-    """What decides how much memory a process takes, as far as cohorts differ in it."""
+    """The settings that determine the memory of a process, as far as cohorts differ in them."""
     return (point.workload, point.framework, point.mode, point.size, point.items, point.jit, point.data)
 
 
 def _by_process(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs of a cohort by the process that makes them: those that differ in their caps alone share one, unless it is a
-    pack."""
+    """Runs of a cohort grouped by process: runs that differ only in their caps share a process, except packs."""
     processes: list[list[Run]] = []
     for run in runs:
         sharing = next((others for others in processes if _may_share(run, others)), None)
@@ -456,7 +441,7 @@ def _by_process(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _may_share(run: Run, others: Sequence[Run]) -> bool:
-    """Whether a run can be made by the process of others, under caps of its own."""
+    """Whether the process of other runs can make a run too, under its own caps."""
     point, first = run.point, others[0]
     if point.replicas > 1 or any(point.caps == other.point.caps for other in others):
         return False
@@ -464,7 +449,7 @@ def _may_share(run: Run, others: Sequence[Run]) -> bool:
 
 
 def _metered_run(run: Run, launched: LaunchResult) -> MeteredRun | None:
-    """What the meter must know of a run; one that took no turns is as a single one. None where it is not known when."""
+    """A run as the meter needs it; a run without turns counts as one turn. None if its times are unknown."""
     outcome, witness, spans = launched.outcome, launched.witness, launched.spans
     turns = outcome.turns
     if not turns and spans:
@@ -480,7 +465,7 @@ def _metered_run(run: Run, launched: LaunchResult) -> MeteredRun | None:
     if not turns or len(turns) != len(spans):
         return None
     point = run.point
-    on_gpu = point.device == GPU or point.caps.on_gpu  # a program of one's own does not say what it uses
+    on_gpu = point.device == GPU or point.caps.on_gpu  # a user's program does not declare its device
     return MeteredRun(frozenset(run.flat_cpus), turns, spans, on_gpu, point.beside is not None)
 
 
@@ -489,13 +474,12 @@ def _now() -> str:
 
 
 def _move_to(cpus: set[int]) -> None:
-    """Run on these CPUs from now on; where they have gone meanwhile, the kernel has already moved us."""
+    """Run on these CPUs; if they have disappeared, the kernel has already moved this process."""
     with suppress(OSError):
         os.sched_setaffinity(0, cpus)
 
 
 def _workload_spec(text: str) -> WorkloadSpec:
-    """Where a workload's factory is, and what to call it with."""
     parsed = workload(text)
     if isinstance(parsed, OwnFile):
         return WorkloadSpec(parsed.path, parsed.factory, dict(parsed.options))
@@ -520,20 +504,14 @@ def _placeholder_values(point: Point, cpus: CpuSet) -> dict[str, object]:
 
 
 def _program_spec(program: Program, point: Point, cpus: CpuSet, others: CpuSet) -> WorkloadSpec:
-    """A program with its placeholders filled in; those that only its process knows stay as they are."""
+    """A program with its placeholders filled in, except those that only its process knows."""
     later = {name: f"{{{name}}}" for name in program.placeholders}
     values = {**later, **_placeholder_values(point, cpus)}
     options = {
         **{name: [fill(word, values) for word in program.argv(line)] for name, line in program.lines.items()},
         "env": _program_variables(program, point, cpus),
-        "cwd": program.cwd,
-        "stdin": program.stdin,
-        "ignore_failure": program.ignore_failure,
-        "warmup": program.warmup,
+        **{name: getattr(program, name) for name in GIVEN_TO_PROGRAM},
         "executions": program.steps,
-        "items": program.items,
-        "throughput": program.throughput,
-        "seconds": program.seconds,
         **program.options,
         **({"others": format_list(others), "values": _placeholder_values(point, cpus)} if program.needs_others else {}),
     }
@@ -541,7 +519,7 @@ def _program_spec(program: Program, point: Point, cpus: CpuSet, others: CpuSet) 
 
 
 def _program_variables(program: Program, point: Point, cpus: CpuSet) -> dict[str, str]:
-    """The variables that a program has beyond those of a run: its threads, unless it says otherwise, and its own."""
+    """The additional variables of a program: its own, and its number of threads unless it sets that itself."""
     values = _placeholder_values(point, cpus)
     own = {name: fill_in(value, values) for name, value in program.variables(os.environ).items()}
     return {**dict.fromkeys(THREAD_VARIABLES, str(values["threads"])), **own}

@@ -1,25 +1,26 @@
 """One sweep at a time on a machine: a lock shared by all users of the program.
 
-The lock is the kernel's (flock), so a holder that dies in any way gives it back, and the kernel says who holds it.
-Nothing is ever written to the file: whatever another user has put there comes to no harm.
+The lock is the kernel's (flock): the kernel releases it when its holder dies in any way, and knows the holder. The
+program never writes to the file, so a file that another user has put there is safe.
 """
 
 import fcntl
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from scaling.errors import BusyError, visible
 from scaling.running.processes import describe
 
-# One path for every user, so not below TMPDIR. SCALING_LOCK names another for machines cut into partitions.
+# One path for every user, so not below TMPDIR. SCALING_LOCK names another path on partitioned machines.
 DEFAULT_PATH = "/tmp/cpu-scaling.lock"
 
 FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class MachineLock:
-    """Held while measuring; its file descriptor may be shared with a child that should hold it too."""
+    """A lock held while measuring; a child may share its file descriptor and so hold it too."""
 
     def __init__(self, wait: bool, notify: Callable[[str], None], path: Path | None = None) -> None:
         self.fd = _open(path or Path(os.environ.get("SCALING_LOCK", DEFAULT_PATH)))
@@ -43,35 +44,27 @@ class MachineLock:
             ) from error
 
     def release(self) -> None:
-        """Let the next sweep begin; a child that shares the lock still holds it until it ends."""
+        """Let the next sweep begin, once every child that shares the lock has ended."""
         os.close(self.fd)
 
 
 def _open(path: Path) -> int:
-    """Open the lock file, made for everybody where it is not there."""
+    """Open the lock file, and create it for every user if it is missing."""
     try:
-        try:
+        with suppress(FileNotFoundError):
             return os.open(path, FLAGS)
-        except FileNotFoundError:
-            return _create(path)
+        with suppress(FileExistsError):  # another sweep has just created it
+            fd = os.open(path, FLAGS | os.O_CREAT | os.O_EXCL)
+            os.fchmod(fd, 0o644)
+            return fd
+        return os.open(path, FLAGS)
     except OSError as error:
         raise BusyError(
-            f"the lock file {path} cannot be opened: {error.strerror}; set SCALING_LOCK to a file in a folder that "
-            "exists"
+            f"the lock file {path} cannot be opened: {error.strerror}; set SCALING_LOCK to a file in an existing folder"
         ) from error
 
 
-def _create(path: Path) -> int:
-    try:
-        fd = os.open(path, FLAGS | os.O_CREAT | os.O_EXCL)
-    except FileExistsError:  # by another sweep, just now
-        return os.open(path, FLAGS)
-    os.fchmod(fd, 0o644)
-    return fd
-
-
 def _holder(fd: int) -> str:
-    """Who holds it, as far as the kernel shows us."""
     number = str(os.fstat(fd).st_ino)
     for line in Path("/proc/locks").read_text().splitlines():
         words = line.split()

@@ -1,104 +1,76 @@
-"""The loop that every measurement shares: run, store the row, tell schedule and caller, look for a stop request.
+"""The loop that every measurement shares: run, store the row, inform the schedule and the caller, check for a stop.
 
-A row is on the disk before anybody learns of it, and the schedule knows it before it decides on the next run.
+A row is on disk before anything else learns of it, and the schedule knows it before deciding on the next run.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from scaling.analysis.summary import Launch
 from scaling.results.rows import Row, planned_launch
 from scaling.results.traces import TracedRow
-from scaling.study.planning import Point, Run
+from scaling.study.planning import Point, Run, estimated_seconds
+from scaling.study.spec import Study
 
-T = TypeVar("T")
+T = TypeVar("T", Row, TracedRow)
 Item = TypeVar("Item", contravariant=True)
 
-Check = Callable[[], None]
 
+class Runs:
+    """Runs in the order in which they are made, and the progress so far.
 
-class Runs(Protocol):
-    """Runs in the order in which they are to be made, and how far they have come."""
+    `pending` are the runs that are known but not made, and `walls` the duration of a run of each point.
+    """
 
-    @property
-    def completed(self) -> int:
-        """How many have been made."""
-
-    @property
-    def total(self) -> int:
-        """How many there are, as far as is known by now."""
-
-    @property
-    def pending(self) -> list[Run]:
-        """Those still to be made, as far as is known by now."""
-
-    @property
-    def walls(self) -> Mapping[Point, float]:
-        """How long a run of a point took."""
+    def __init__(self, study: Study, budget_seconds: float | None, now: Callable[[], float] = time.monotonic) -> None:
+        self.study = study
+        self.now = now
+        self.deadline = None if budget_seconds is None else now() + budget_seconds
+        self.walls: dict[Point, float] = {}
+        self.pending: list[Run] = []
+        self.completed = 0
 
     def __iter__(self) -> Iterator[Run]:
         """Every run, in order."""
+        raise NotImplementedError
 
     def record(self, launch: Launch) -> None:
         """Take a finished launch into account."""
+        raise NotImplementedError
+
+    @property
+    def total(self) -> int:
+        """The number of runs known so far, completed and pending."""
+        return self.completed + len(self.pending)
 
     def remaining_seconds(self) -> float:
-        """How long it will take from now on."""
+        """The estimated duration of the pending runs, or the rest of the budget."""
+        if self.deadline is not None:
+            return max(0.0, self.deadline - self.now())
+        return estimated_seconds(self.pending, self.study, self.walls)
 
-
-class Engine(Protocol):
-    """Where runs are executed: this machine, or a simulated one."""
-
-    def execute(self, runs: Iterable[Run]) -> Iterator[Row]:
-        """Execute each run and yield its row."""
-
-
-class TracingEngine(Protocol):
-    """Where runs are executed with their ops traced."""
-
-    def trace(self, runs: Iterable[Run]) -> Iterator[TracedRow]:
-        """Execute each run and yield its row with its traced steps."""
+    def _fits(self, runs: Sequence[Run]) -> bool:
+        return self.deadline is None or self.now() + estimated_seconds(runs, self.study, self.walls) <= self.deadline
 
 
 class Appendable(Protocol[Item]):
-    """A store of rows, traced or not."""
+    """A store of rows or traced rows."""
 
     def append(self, item: Item) -> None:
-        """Append it, whole or not at all."""
+        """Append an item, whole or not at all."""
 
 
 def measure(
     schedule: Runs,
-    engine: Engine,
-    store: Appendable[Row],
-    on_row: Callable[[Row], None],
-    check_stop: Check = lambda: None,
-) -> None:
-    """Execute every run of a schedule; `on_row` is called once its row is stored and the schedule knows it."""
-    _loop(schedule, engine.execute(schedule), store, lambda row: row, on_row, check_stop)
-
-
-def trace(
-    schedule: Runs,
-    engine: TracingEngine,
-    store: Appendable[TracedRow],
-    on_row: Callable[[TracedRow], None],
-    check_stop: Check = lambda: None,
-) -> None:
-    """Execute every run of a schedule with its ops traced; `on_row` as in `measure`."""
-    _loop(schedule, engine.trace(schedule), store, lambda traced: traced.row, on_row, check_stop)
-
-
-def _loop(
-    schedule: Runs,
     results: Iterable[T],
     store: Appendable[T],
-    row_of: Callable[[T], Row],
     on_row: Callable[[T], None],
-    check_stop: Check,
+    check_stop: Callable[[], None] = lambda: None,
 ) -> None:
+    """Store the results of a schedule's runs; `on_row` is called after the row is stored and the schedule knows it."""
     for result in results:
         store.append(result)
-        schedule.record(planned_launch(row_of(result)))
+        schedule.record(planned_launch(result.row if isinstance(result, TracedRow) else result))
         on_row(result)
         check_stop()

@@ -1,8 +1,8 @@
-"""The mark of a sweep, by which everything it has started can be told, whoever is its parent by then.
+"""The mark of a sweep, which identifies all processes that it has started, even after their parents have changed.
 
-It is worn twice. As an environment variable, from the first instruction of a process; programs may clear that, or write
-over it. And as the soft limit on file locks, which all processes inherit, anybody can read, and the kernel has not
-used since Linux 2.4: nobody changes it by accident.
+Processes carry it twice: as an environment variable, from their first instruction on, which programs may clear or
+overwrite; and as the soft limit on file locks, which all processes inherit, every user can read, and the kernel has not
+used since Linux 2.4, so no program changes it by accident.
 """
 
 import os
@@ -17,12 +17,12 @@ LIMIT_LINE = "Max file locks"
 
 
 def limit_of(mark: str) -> int:
-    """The limit that stands for a mark, which is hexadecimal."""
+    """The limit for a mark, which is hexadecimal."""
     return 1 << 60 | int(mark[:15], 16)
 
 
 def wear_mark() -> None:
-    """Have this process and all that it starts wear the mark of its environment as a limit too."""
+    """Set the limit for the mark in this process's environment, which its children inherit."""
     mark = os.environ.get(MARK)
     if mark is not None:
         _, hard = resource.getrlimit(FILE_LOCKS)
@@ -31,25 +31,19 @@ def wear_mark() -> None:
 
 
 def wears_mark(pid: int, mark: str) -> bool:
-    """Whether a process belongs to the sweep with this mark, also one that has ended and was not waited for."""
-    return _has_limit(pid, limit_of(mark)) or _has_variable(pid, mark)
-
-
-def _has_limit(pid: int, limit: int) -> bool:
+    """Whether a process carries the mark of a sweep, even if it has ended and was not waited for."""
+    limit = [str(limit_of(mark))]
     with suppress(OSError):
         lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
-        return any(line.removeprefix(LIMIT_LINE).split()[:1] == [str(limit)] for line in lines)
-    return False
-
-
-def _has_variable(pid: int, mark: str) -> bool:
+        if any(line.removeprefix(LIMIT_LINE).split()[:1] == limit for line in lines):
+            return True
     with suppress(OSError):
         return f"{MARK}={mark}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     return False
 
 
 def is_zombie(pid: int) -> bool:
-    """Whether a process is gone, or has only not been waited for: all of its threads have ended."""
+    """Whether a process is gone or waits only to be reaped: all of its threads have ended."""
     with suppress(OSError):
         status = Path(f"/proc/{pid}/status").read_text()
         return "\nState:\tZ" in status and "\nThreads:\t1\n" in status

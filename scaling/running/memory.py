@@ -1,4 +1,4 @@
-"""Where a run's memory comes from: a policy set in the thread that starts the run, and inherited by it."""
+"""The memory policy of a run: set in the thread that starts the run, which inherits it."""
 
 import ctypes
 import platform
@@ -9,14 +9,14 @@ from scaling.machine.topology import Node
 
 BIND, INTERLEAVE = 2, 3  # from <linux/mempolicy.h>
 
-# set_mempolicy has no function in the C library, only a number for each architecture.
+# set_mempolicy has no function in the C library, only a system call number on each architecture.
 SYSCALL = {"x86_64": 238, "aarch64": 237, "riscv64": 237, "ppc64le": 261, "s390x": 270}
 
 Policy = tuple[int, tuple[int, ...]]
 
 
 def policy(memory: str, cpus: CpuSet, nodes: Sequence[Node]) -> Policy | None:
-    """The kernel policy a study's `memory` means for these CPUs; None where there is nothing to choose."""
+    """The kernel's policy for a study's `memory` on these CPUs; None if there is nothing to choose."""
     populated = [node for node in nodes if node.cpus]
     if memory == "none" or len(populated) < 2:
         return None
@@ -27,9 +27,9 @@ def policy(memory: str, cpus: CpuSet, nodes: Sequence[Node]) -> Policy | None:
 
 
 def apply_policy(chosen: Policy) -> bool:
-    """Set a policy for this thread and what it starts; False where the kernel, or a container, will not have it.
+    """Set a policy for this thread and its children; returns False if the kernel or a container refuses it.
 
-    Not an error: the worker reads back what it really got, and the row says so.
+    This is not an error: the worker reads back the actual policy, and the row records it.
     """
     mode, nodes = chosen
     number = SYSCALL.get(platform.machine())

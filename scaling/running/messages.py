@@ -1,12 +1,13 @@
-"""The messages between processes, and the one codec they travel in: JSON with the type's name and its fields.
+"""The messages between processes and their codec: JSON with the name of the type and its fields.
 
-Parent and child: `RunRequest`, answered by `RunResult` or `RunFailure`; a child that takes turns says `RunReady` first
-and answers every `TurnRequest` by `TurnDone`. Parent and fork server: `ServerSetup`, answered by `ServerReady`; then
-descriptors of pipes, answered by `ChildStarted` or `Refusal`.
+Parent and child: the parent sends `RunRequest`, the child replies `RunResult` or `RunFailure`. A child that takes turns
+first sends `RunReady`, and answers every `TurnRequest` with `TurnDone`. Parent and fork server: the parent sends
+`ServerSetup`, the server replies `ServerReady`; then the parent sends descriptors of pipes, and the server replies
+`ChildStarted` or `Refusal`.
 
-A request comes from the process that started its reader, and is taken as it is. A reply comes from a process in which
-anything may run, so its types are checked, by msgspec. The child reads requests before it has checked where it is
-pinned, so nothing but the standard library is imported here, and no module of ours that imports more.
+A request comes from the process that started its reader, so it is trusted. A reply comes from a process in which any
+code may run, so msgspec checks its types. The child reads requests before it has checked its affinity, so this module
+imports only the standard library and modules of ours that do the same.
 """
 
 import json
@@ -25,18 +26,17 @@ M = TypeVar("M")
 N = TypeVar("N")
 Text = str | bytes | bytearray
 
-# The key of the name of a message's type.
+# The key for the type of a message.
 TYPE = "message"
 
 
 class MessageError(ValueError):
-    """A text that is not the message that was expected, and why, in a sentence."""
+    """A text that is not the expected message, with the reason in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """Where the factory of a workload is, in a file of the user's, by name or in a feature's module, and its keyword
-    arguments."""
+    """A workload's factory, by name in a user's file, this package or a feature's module, and its keyword arguments."""
 
     file: str | None
     name: str
@@ -45,11 +45,11 @@ class WorkloadSpec:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run, as a child is asked for it; what it inherits (environment, mask, memory policy) is not in it.
+    """A run as requested of a child, without what the child inherits (environment, affinity mask, memory policy).
 
     `setting` holds the fields of `scaling.workloads.base.Setting`, a module that only the child imports. A child that
     takes turns gets a `TurnRequest` for each on its control pipe, and ends when that is closed. `beside` are the CPUs
-    of the other replicas of its pack. A forked child sets `variables`, which its server may do without.
+    of the other replicas of its pack. A forked child sets `variables`, since its server may lack them.
     """
 
     workload: WorkloadSpec
@@ -73,15 +73,15 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunReady:
-    """A child has built its workload, taken its first step, and waits for its turns."""
+    """A child has built its workload, has taken its first step, and waits for its turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """Asks a child for a turn: steps for so many seconds, after as many that do not count.
+    """Requests a turn from a child: `settle_seconds` of steps that do not count, then `seconds` of steps that do.
 
-    With `start_at`, a time of the clock that all processes share, its first step begins then and its last one ends
-    with the time that is asked for, as those of the other replicas of its pack do.
+    With `start_at`, a time of the clock that all processes share, its first step begins then and its last step ends
+    with the requested time, at the same time as in the other replicas of its pack.
     """
 
     round: int
@@ -92,7 +92,7 @@ class TurnRequest:
 
 @dataclass(frozen=True, slots=True)
 class TurnDone:
-    """A child has taken its turn, which may have been quiet; its steps come with its result."""
+    """A child has taken its turn, which may have been quiet; its steps follow in its result."""
 
     round: int
     quiet: bool
@@ -100,7 +100,7 @@ class TurnDone:
 
 @dataclass(frozen=True, slots=True)
 class RunSections:
-    """Seconds a child has spent in each part of a run, as far as it can know them."""
+    """Seconds that a child has spent in each part of a run, as far as it knows."""
 
     imports: float
     init: float
@@ -112,7 +112,7 @@ class RunSections:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A run that ended well: everything its row should say that only the child can know."""
+    """A successful run: all parts of its row that only the child knows."""
 
     started_ns: int
     step_seconds: tuple[float, ...]
@@ -134,16 +134,16 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """A run that raised an error, in one line."""
+    """A run that raised an error, described in one line."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSetup:
-    """What a fork server is started with: its socket, and what it applies and imports before it serves.
+    """The setup of a fork server: its socket, and what it applies and imports before it serves.
 
-    Servers of different `number`s are on different CPUs, where there are enough.
+    Servers with different `number`s use different CPUs, if there are enough.
     """
 
     socket_fd: int
@@ -166,17 +166,17 @@ class ChildStarted:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A fork server cannot do what it was asked, and why."""
+    """A fork server's reason for not doing what was requested."""
 
     reason: str
 
 
-# How the lines begin that a child writes before the reply that ends its run: it is ready, or has taken a turn.
+# The beginnings of lines that a child writes before the reply that ends its run: it is ready, or has taken a turn.
 READY, TURN_DONE = (f'{{"{TYPE}":"{message.__name__}"'.encode() for message in (RunReady, TurnDone))
 
 
 def turn_done(round_number: int) -> bytes:
-    """How the line begins by which a child says that it has taken its turn of a round."""
+    """The beginning of the line by which a child reports its turn of a round."""
     return TURN_DONE + f',"round":{round_number},'.encode()
 
 
@@ -200,7 +200,7 @@ def send(fd: int, message: object) -> None:
 
 
 def decode_request(text: Text, expected: type[M]) -> M:
-    """The request of the process that started this one."""
+    """The request from the process that started this one."""
     facts = json.loads(text)
     del facts[TYPE]
     return expected(**facts)
@@ -215,8 +215,8 @@ def decode(text: Text, expected: type[M], other: type[N], /) -> M | N: ...
 
 
 def decode(text: Text, *expected: type[Any]) -> Any:
-    """The message of one of the expected types that a text holds, whoever wrote it."""
-    import msgspec  # takes longer to import than all that a child needs
+    """The message of one of the expected types in a text from any process."""
+    import msgspec  # takes longer to import than everything that a child needs
 
     try:
         name = msgspec.json.decode(text, type=dict[str, msgspec.Raw]).get(TYPE, b"")
@@ -227,4 +227,4 @@ def decode(text: Text, *expected: type[Any]) -> Any:
         raise MessageError(str(error)) from error
     except RecursionError as error:
         raise MessageError("it is nested too deeply") from error
-    raise MessageError(f"it is no {' or '.join(message.__name__ for message in expected)}")
+    raise MessageError(f"it is not a {' or '.join(message.__name__ for message in expected)}")

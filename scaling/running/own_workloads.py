@@ -1,18 +1,19 @@
-"""What a user's file may offer as a workload, made into one the worker can measure.
+"""Makes an object from a user's file into a workload that the worker can measure.
 
-That is a `Network`, a model with a batch, a function or any other callable whose call is a step, an object with a
-method `step`, or a function that returns one of these. Frameworks are recognised by what is imported already.
+The object is a `Network`, a model with a batch, a function or other callable whose call is a step, an object with a
+`step` method, or a function that returns one of these. Frameworks are recognised among the imported modules.
 """
 
 import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from scaling.workloads.base import Network, Setting
 
-# Stands in an option for how many threads the run has.
+# The placeholder in an option for the run's number of threads.
 THREADS = "{threads}"
 
 WHAT_TO_RETURN = (
@@ -22,41 +23,32 @@ WHAT_TO_RETURN = (
 
 
 class OwnWorkloadError(TypeError):
-    """Something that cannot be measured, and what to return instead, in a sentence."""
+    """An object that cannot be measured, and what to return instead, in a sentence."""
 
     explains_itself = True
 
 
-class TimedFunction:
-    """A function whose call is a step; what it returns is dropped."""
+def _timed(function: Callable[[], object]) -> "Stepper":
+    def step() -> None:
+        function()  # without its result, which would count as times
 
-    items_per_step = 1
-
-    def __init__(self, function: Callable[[], object]) -> None:
-        self._function = function
-
-    def prepare(self) -> None:
-        """Nothing: the function has what it needs."""
-
-    def step(self) -> None:
-        """Call it."""
-        self._function()
+    return Stepper(SimpleNamespace(step=step))
 
 
 class Stepper:
-    """An object with a method `step` that need not have anything else."""
+    """Wraps an object that has a `step` method but lacks other parts of a workload."""
 
     def __init__(self, workload: Any) -> None:
         self._workload = workload
         self.step = workload.step
 
     def prepare(self) -> None:
-        """Let it prepare itself, if it can."""
+        """Call the object's own `prepare`, if it has one."""
         getattr(self._workload, "prepare", lambda: None)()
 
     @property
     def items_per_step(self) -> Any:
-        """As many as it says, or one."""
+        """The object's own number of items per step, or 1."""
         return getattr(self._workload, "items_per_step", 1)
 
     def __getattr__(self, name: str) -> Any:
@@ -64,25 +56,26 @@ class Stepper:
 
 
 def own_workload(name: str, offered: Any, setting: Setting, options: Mapping[str, Any]) -> Any:
-    """The workload that a name of a file stands for; OwnWorkloadError where it is none."""
+    """The workload for a name in a user's file; OwnWorkloadError if it cannot be measured."""
     if (known := _workload(name, offered, setting)) is not None:
         return known
     if not callable(offered):
         raise OwnWorkloadError(f"{name} is {_kind(offered)}, which cannot be measured; {WHAT_TO_RETURN}")
-    given = {option: _threads(setting) if value == THREADS else value for option, value in options.items()}
+    threads = setting.intra or len(os.sched_getaffinity(0))
+    given = {option: threads if value == THREADS else value for option, value in options.items()}
     takes_setting = _takes_setting(offered, given)
     made = offered(setting, **given) if takes_setting else offered(**given)
     if (known := _workload(name, made, setting)) is not None:
         return known
     if callable(made):
-        return TimedFunction(made)
+        return _timed(made)
     if takes_setting:
         raise OwnWorkloadError(f"{name} returned {_kind(made)}, which cannot be measured; {WHAT_TO_RETURN}")
-    return TimedFunction(lambda: offered(**given))
+    return _timed(lambda: offered(**given))
 
 
 def _workload(name: str, offered: Any, setting: Setting) -> Any:
-    """What can be measured as it is; None for what may be a function."""
+    """The workload for an object that is not a function to be called; None for other objects."""
     if isinstance(offered, Network):
         return offered
     if isinstance(offered, tuple) and offered and _framework(offered[0]):
@@ -96,7 +89,7 @@ def _workload(name: str, offered: Any, setting: Setting) -> Any:
 
 
 def _network(name: str, model: Any, batch: Any = None, *rest: Any, setting: Setting) -> Network:
-    """A model with a batch: a compiled one of Keras has its loss and its optimizer."""
+    """A network from a model with a batch; a compiled Keras model has its own loss and optimizer."""
     if rest or not isinstance(batch, tuple | list) or len(batch) != 2:
         raise OwnWorkloadError(f"{name}: a model comes with one batch, as `model, (inputs, targets)`")
     inputs, targets = batch
@@ -114,14 +107,12 @@ def _network(name: str, model: Any, batch: Any = None, *rest: Any, setting: Sett
 
 
 def _length(inputs: Any) -> int:
-    """The items of a batch, which may be nested."""
     while isinstance(inputs, dict | list | tuple):
         inputs = next(iter(inputs.values() if isinstance(inputs, dict) else inputs))
     return len(inputs)
 
 
 def _framework(model: Any) -> str | None:
-    """Which framework's model it is; None for anything else."""
     for module, name in (("keras", "Model"), ("torch.nn", "Module")):
         if module in sys.modules and isinstance(model, getattr(sys.modules[module], name)):
             return module.partition(".")[0]
@@ -129,19 +120,17 @@ def _framework(model: Any) -> str | None:
 
 
 def _takes_setting(function: Callable[..., object], given: Mapping[str, Any]) -> bool:
-    """Whether a function wants the setting of its run: it has a parameter for it, or one without a value."""
+    """Whether a function needs the run's setting: it has a parameter `setting`, or a parameter without a value."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some of those written in C
+    except (TypeError, ValueError):  # some functions written in C
         return False
-    empty = inspect.Parameter.empty
     named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    wanting = [one for one in parameters if one.kind in named and one.default is empty and one.name not in given]
-    return bool(wanting) or any(one.name == "setting" for one in parameters)
-
-
-def _threads(setting: Setting) -> int:
-    return setting.intra or len(os.sched_getaffinity(0))
+    return any(
+        parameter.name == "setting"
+        or (parameter.kind in named and parameter.default is parameter.empty and parameter.name not in given)
+        for parameter in parameters
+    )
 
 
 def _kind(value: Any) -> str:

@@ -1,7 +1,7 @@
-"""A pack: the replicas of one run, each a pinned process of its own, with the interface of a single `Child`.
+"""A pack: the replicas of one run, each a pinned process, with the interface of a single `Child`.
 
-They begin every turn at one moment, a little ahead of when they are asked to, by the clock that all processes of a
-machine share. Where one hangs, fails or dies, the run has failed for its reason, and the others are ended with it.
+They begin every turn at the same moment, shortly after the request, by the clock that all processes of a machine share.
+If one hangs, fails or dies, the run has failed for its reason, and the others are ended.
 """
 
 import selectors
@@ -21,7 +21,7 @@ from scaling.results.rows import Outcome, Sections
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild
 from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode, encode
 
-# How far ahead of the request a turn begins: processes that were stopped wake up, and read what they are asked for.
+# The time from the request of a turn to its start, in which stopped processes wake up and read the request.
 LEAD_SECONDS = 0.1
 
 
@@ -35,12 +35,12 @@ class PackSpec:
 
     @property
     def timeout_seconds(self) -> float:
-        """How long no replica may take to answer."""
+        """The time limit for each answer of a replica."""
         return self.replicas[0].timeout_seconds
 
     @property
     def mark(self) -> str:
-        """The mark of their sweep."""
+        """The mark of its sweep."""
         return self.replicas[0].mark
 
     @property
@@ -50,7 +50,7 @@ class PackSpec:
 
 
 class PackedChildren:
-    """The processes of a pack, from their start until they have been ended."""
+    """The processes of a pack, from their start to their end."""
 
     def __init__(self, spec: PackSpec, start: StartChild) -> None:
         self.spec = spec
@@ -59,12 +59,11 @@ class PackedChildren:
 
     @property
     def pids(self) -> list[int]:
-        """Its processes that could be started, each the leader of a group of its own."""
+        """Its processes that were started, each the leader of its own group."""
         return [pid for child in self.children for pid in child.pids]
 
     def next_message(self, expected: bytes) -> bytes | None:
-        """Sleep until every replica has sent a line that begins like this, and return one for all; None once one has
-        ended or is late."""
+        """One line for lines with this beginning that all replicas send; None once a replica has ended or is late."""
         lines: dict[Child, bytes] = {}
 
         def is_settled() -> bool:
@@ -72,14 +71,14 @@ class PackedChildren:
                 line = None if child in lines else child.take_message(expected)
                 if line is not None:
                     lines[child] = line
-            self._failed = self._failed or next((one for one in self.children if one.is_over), None)
+            self._failed = self._failed or next((child for child in self.children if child.is_over), None)
             return self._failed is not None or len(lines) == len(self.children)
 
         self._sleep_until(is_settled, lambda: [child for child in self.children if child not in lines])
         return None if self._failed else _common_message(list(lines.values()))
 
     def wait(self) -> None:
-        """Sleep until all have ended, or the time of one is up."""
+        """Sleep until all have ended, or one has timed out."""
 
         def running() -> list[Child]:
             return [child for child in self.children if not child.is_over]
@@ -87,8 +86,7 @@ class PackedChildren:
         self._sleep_until(lambda: not running() or any(child.timed_out for child in self.children), running)
 
     def _sleep_until(self, is_settled: Callable[[], bool], late: Callable[[], list[Child]]) -> None:
-        """Take in what replicas send until nothing more is waited for; past the deadline, the first of those that are
-        late has timed out."""
+        """Read messages until the condition holds; after the deadline, the first late replica has timed out."""
         deadline = time.monotonic() + self.spec.timeout_seconds
         with selectors.DefaultSelector() as selector:
             for child in self.children:
@@ -106,24 +104,24 @@ class PackedChildren:
                     missing[0].timed_out = True
 
     def request(self, message: object) -> None:
-        """Send all of them a message; a turn begins for all at one moment."""
+        """Send all replicas a message; a turn begins at the same moment in all of them."""
         if isinstance(message, TurnRequest):
             message = replace(message, start_at=time.monotonic() + LEAD_SECONDS)
         for child in self.children:
             child.request(message)
 
     def close_control(self) -> None:
-        """Say that nothing more will be requested."""
+        """Announce that no more requests follow."""
         for child in self.children:
             child.close_control()
 
     def end(self) -> None:
-        """Kill what is left of all of them."""
+        """Kill the remaining processes of all replicas."""
         for child in self.children:
             child.end()
 
     def result(self, parent_cpu: float) -> LaunchResult:
-        """What came of the run, once all have been ended: that of the replica that failed, or of all together."""
+        """The result of the run after its end: the failed replica's, or all replicas' together."""
         failed = self._failed or next((child for child in self.children if child.timed_out), None)
         if failed is not None:
             return self._failure(failed, failed.result(parent_cpu))
@@ -134,7 +132,6 @@ class PackedChildren:
         return _merge(self.spec, results)
 
     def _failure(self, child: Child, result: LaunchResult) -> LaunchResult:
-        """The result of the replica that failed, which is named."""
         outcome, number = result.outcome, self.children.index(child) + 1
         reason = (
             f"replica {number} of {len(self.children)}, on CPUs {child.spec.request.cpus}: "
@@ -152,20 +149,19 @@ class PackedChildren:
 
 
 def open_child(spec: ChildSpec | PackSpec, start: StartChild) -> Child | PackedChildren:
-    """Start the process of a run, or those of a pack."""
+    """Start the process of a run, or the processes of a pack."""
     return PackedChildren(spec, start) if isinstance(spec, PackSpec) else Child(spec, start)
 
 
 def _common_message(lines: Sequence[bytes]) -> bytes:
-    """One line for those of all replicas: a turn was quiet where it was for all."""
+    """One line for the lines of all replicas: a turn was quiet if it was quiet in all."""
     with suppress(MessageError):
         done = [decode(line, TurnDone) for line in lines]
-        return encode(TurnDone(done[0].round, all(one.quiet for one in done))).encode()
+        return encode(TurnDone(done[0].round, all(turn.quiet for turn in done))).encode()
     return lines[0]
 
 
 def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
-    """The results of all replicas as that of one run."""
     outcomes = [result.outcome for result in results]
     merged = merge(
         [
@@ -191,26 +187,26 @@ def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
         step_seconds=merged.step_seconds,
         turns=merged.turns,
         warmup_steps=sum(turn.steps for turn in merged.turns if turn.round == WARMUP_ROUND),
-        cautions=tuple(dict.fromkeys(caution for one in outcomes for caution in one.cautions)),
+        cautions=tuple(dict.fromkeys(caution for outcome in outcomes for caution in outcome.cautions)),
         pack=merged.pack,
         sections=Sections(
-            **{name: _known(max, [getattr(one, name) for one in sections]) for name in Sections.__struct_fields__}
+            **{name: _known(max, [getattr(own, name) for own in sections]) for name in Sections.__struct_fields__}
         ),
     )
     if not any(turn.seconds > 0 for turn in counted):
         outcome = Outcome("failed", "its replicas never ran at the same time", sections=outcome.sections)
-    witness = _merge_witnesses([result.witness for result in results], [one.request.cpus for one in spec.replicas])
+    masks = [replica.request.cpus for replica in spec.replicas]
+    witness = _merge_witnesses([result.witness for result in results], masks)
     return LaunchResult(outcome, witness, results[0].versions, spans=results[0].spans)
 
 
-# How the witnesses of replicas become one; whatever is not named here is summed.
+# How the witnesses of replicas become one; values that are not named here are summed.
 _ONE_FOR_ALL = ("intra_pool", "inter_pool", "pipeline_pool", "parent_cpu_seconds")
 _OF_THE_MACHINE = ("elsewhere_busy_seconds", "pressure_seconds", "temperature_celsius", "energy_joules")
 _LARGEST = ("mapped_file_bytes", *_OF_THE_MACHINE)
 
 
 def _merge_witnesses(witnesses: Sequence[Witness], masks: Sequence[str]) -> Witness:
-    """What was seen of all replicas, as of one run."""
     merged: dict[str, Any] = {}
     for name in Witness.__dataclass_fields__:
         values = [getattr(witness, name) for witness in witnesses]
@@ -228,7 +224,7 @@ def _merge_witnesses(witnesses: Sequence[Witness], masks: Sequence[str]) -> Witn
 
 
 def _all_masks(masks: Sequence[str | None], wanted: Sequence[str]) -> str | None:
-    """The CPUs of all replicas; where one has others than it was given, those, so that it shows."""
+    """The CPUs of all replicas; if a replica has other CPUs than requested, only these, so that the row shows it."""
     wrong = [mask for mask, own in zip(masks, wanted, strict=True) if mask is not None and mask != own]
     return wrong[0] if wrong else _known(lambda texts: format_list(_union(texts)), masks)
 
@@ -238,5 +234,4 @@ def _union(texts: Iterable[str]) -> frozenset[int]:
 
 
 def _known(function: Callable[[list[Any]], Any], values: Sequence[Any]) -> Any:
-    """A function of values, None where one of them is not known."""
     return None if any(value is None for value in values) else function(list(values))

@@ -1,11 +1,10 @@
-"""Which cohort comes next where two variants of a study take turns with each other.
+"""The order of cohorts when two variants of a study take turns with each other.
 
-A cohort has all core counts of a series of either side, so that whatever the machine does for a while it does to both.
-What counts is how many whole cohorts there are: one that a crash has cut short, or of which rows were set aside, is
-made again as a whole, under launch numbers of its own.
+A cohort has all core counts of a series on both sides, so a disturbance of the machine affects both. Only whole cohorts
+count: a cohort that a crash cut short, or whose rows were set aside, is repeated as a whole under new launch numbers.
 
-Within a budget whole cohorts are made as long as they fit, after the study's own as many as the variance of the ratios
-so far asks for, and for no series fewer than five: as in `scaling.running.schedule`.
+A budget adds whole cohorts after the study's own while they fit, as many as the variance of the ratios so far requires,
+and at least five per series: as in `scaling.running.schedule`.
 """
 
 import random
@@ -19,14 +18,15 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.sample_size import enlarged
 from scaling.analysis.summary import Launch, summarize
 from scaling.errors import StudyError
+from scaling.running.loop import Runs
 from scaling.running.schedule import LEAST_LAUNCHES
-from scaling.study.planning import Cohort, Point, Run, estimated_seconds, series_of_points
+from scaling.study.planning import Cohort, Point, Run, series_of_points
 from scaling.study.spec import Study
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: its points, the runs of a launch by its number, and the launches that are there."""
+    """One variant: its points, the runs of a launch by its number, and the earlier launches."""
 
     points: Sequence[Point]
     block: Callable[[int], Sequence[Run]]
@@ -35,14 +35,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class _SeriesPair:
-    """The points of a series of either side, and those of their launches that are there."""
-
     points: tuple[Sequence[Point], Sequence[Point]]
     launches: tuple[list[Launch], list[Launch]]
 
     @property
     def whole_cohorts(self) -> int:
-        """How many cohorts have a launch of every point of both."""
+        """The number of cohorts with a launch of every point on both sides."""
         cohorts = [
             {launch.cohort for launch in launches if launch.point == point}
             for points, launches in zip(self.points, self.launches, strict=True)
@@ -55,21 +53,19 @@ class _SeriesPair:
         return max((launch.number for launches in self.launches for launch in launches), default=0)
 
     def ratios(self) -> list[tuple[int, Estimate]]:
-        """How many pairs of launches every point has by now, and the ratio they show."""
+        """The number of paired launches of every point, and the ratio that they show."""
         one, other = map(summarize, self.launches)
         return paired_estimates(one, other)
 
     def cohorts_wanted(self, precision: float) -> int:
-        """How many cohorts should bring all ratios to a precision; at least five, at most twice as many as there are.
-
-        None where no launch of either side went well.
-        """
+        """Cohorts that should bring all ratios to a precision: at least 5, at most twice the present, 0 if all launches
+        failed."""
         needed = max((enlarged(pairs, ratio.half_width, precision) for pairs, ratio in self.ratios()), default=0.0)
         return int(min(max(needed, LEAST_LAUNCHES), 2 * max(self.whole_cohorts, 1))) if needed else 0
 
 
-class PairedSchedule:
-    """The runs of two sides, cohort by cohort: first those of the first side, then those of the second."""
+class PairedSchedule(Runs):
+    """The runs of two sides, cohort by cohort: first the runs of the first side, then the runs of the second."""
 
     def __init__(
         self,
@@ -79,74 +75,56 @@ class PairedSchedule:
         budget_seconds: float | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`study` says how both are measured."""
-        self.study = study
+        """`study` determines how both sides are measured."""
+        super().__init__(study, budget_seconds, now)
         self.sides = (first, second)
-        self.now = now
-        self.deadline = None if budget_seconds is None else now() + budget_seconds
-        self.walls: dict[Point, float] = {}
         for side in self.sides:
             self.walls |= {launch.point: launch.wall_seconds for launch in side.earlier if launch.wall_seconds}
         self.completed = len(first.earlier) + len(second.earlier)
         self._pairs = _series_pairs(first, second)
         self._wanted = [0] * len(self._pairs)
-        self._pending = [member for cohort in self._cohorts() for member in cohort]
+        self._queue([member for cohort in self._cohorts() for member in cohort])
 
-    @property
-    def pending(self) -> list[Run]:
-        """The runs whose rows are still to come, in order."""
-        return [run for _, run in self._pending]
+    def _queue(self, members: Sequence[tuple[int, Run]]) -> None:
+        self.pending, self._pending_sides = [run for _, run in members], [side for side, _ in members]
 
     @property
     def next_side(self) -> int:
-        """The side that the next row belongs to: 0 or 1."""
-        return self._pending[0][0]
-
-    @property
-    def total(self) -> int:
-        """How many runs there are, as far as is known by now: those completed and those pending."""
-        return self.completed + len(self._pending)
+        """The side of the next row: 0 or 1."""
+        return self._pending_sides[0]
 
     def __iter__(self) -> Iterator[Run]:
-        """Every run, in order; a cohort depends on those recorded before it."""
+        """Every run, in order; a cohort depends on the launches recorded before it."""
         begun = False
         while cohort := self._next_cohort(begun):
             begun = True
-            yield from (run for _, run in cohort)
+            yield from cohort
 
     def record(self, launch: Launch) -> None:
-        """Take a finished launch into account, the first of those pending."""
-        side, run = self._pending.pop(0)
+        """Take a finished launch into account, which must be the first pending one."""
+        side, run = self._pending_sides.pop(0), self.pending.pop(0)
         assert run.key == (launch.point, launch.number)
         next(pair for pair in self._pairs if launch.point in pair.points[side]).launches[side].append(launch)
         self.completed += 1
         if launch.wall_seconds is not None:
             self.walls[launch.point] = launch.wall_seconds
 
-    def remaining_seconds(self) -> float:
-        """How long it will take from now on: as long as what is known to come, or the rest of the budget."""
-        if self.deadline is not None:
-            return max(0.0, self.deadline - self.now())
-        return estimated_seconds(self.pending, self.study, self.walls)
-
     def ratios(self) -> list[Estimate]:
-        """The ratio of every point that both sides have, as far as it is known by now."""
+        """The ratio of every point that both sides have, as known so far."""
         return [ratio for pair in self._pairs for _, ratio in pair.ratios()]
 
-    def _next_cohort(self, begun: bool) -> list[tuple[int, Run]]:
-        """The next cohort of those pending or, within a budget, a further one; none where it does not fit any more."""
-        if not self._pending and self.deadline is not None:
-            self._pending = self._further_cohort()
-        cohort = [member for member in self._pending if member[1].cohort == self._pending[0][1].cohort]
-        if begun and not self._fits([run for _, run in cohort]):
-            self._pending = cohort = []
+    def _next_cohort(self, begun: bool) -> list[Run]:
+        """The next pending cohort or, within a budget, an additional one; empty if it does not fit any more."""
+        if not self.pending and self.deadline is not None:
+            self._queue(self._further_cohort())
+        cohort = [run for run in self.pending if run.cohort == self.pending[0].cohort]
+        if begun and not self._fits(cohort):
+            self._queue(cohort := [])
         return cohort
 
     def _further_cohort(self) -> list[tuple[int, Run]]:
-        """One of the series with the fewest launches of those that are not precise enough; none where all are.
-
-        How many a series should have is looked at again only once all have as many as they should.
-        """
+        """A cohort of the imprecise series with the fewest; the wanted numbers are updated once all series have
+        theirs."""
         if not (short := self._short_pairs()):
             self._wanted = [pair.cohorts_wanted(self.study.precision) for pair in self._pairs]
             short = self._short_pairs()
@@ -156,11 +134,8 @@ class PairedSchedule:
     def _short_pairs(self) -> list[_SeriesPair]:
         return [pair for pair, wanted in zip(self._pairs, self._wanted, strict=True) if pair.whole_cohorts < wanted]
 
-    def _fits(self, runs: Sequence[Run]) -> bool:
-        return self.deadline is None or self.now() + estimated_seconds(runs, self.study, self.walls) <= self.deadline
-
     def _cohorts(self) -> Iterator[list[tuple[int, Run]]]:
-        """The cohorts that are missing: one of every series, in random order, then the next of every series."""
+        """The missing cohorts: one of every series in random order, then the next of every series."""
         missing = [max(0, self.study.launches - pair.whole_cohorts) for pair in self._pairs]
         chance = random.Random(f"{self.study.seed} {self.completed}")
         for further in range(max(missing, default=0)):
@@ -180,12 +155,12 @@ class PairedSchedule:
 
 
 def _series_pairs(first: Side, second: Side) -> list[_SeriesPair]:
-    """The series of both sides by their order, which is that of the study."""
+    """The series of both sides, paired in the order of the study."""
     one, other = (series_of_points(side.points) for side in (first, second))
     if len(one) != len(other):
         raise StudyError(
-            f"the first variant has {len(one)} series of points and the second {len(other)}; give "
-            "variants that have as many, so that every series of one takes turns with one of the other"
+            f"the first variant has {len(one)} series of points and the second {len(other)}; give variants with equal "
+            "numbers of series, so that each series of one takes turns with a series of the other"
         )
     return [
         _SeriesPair((ours, theirs), (_launches_of(first, ours), _launches_of(second, theirs)))

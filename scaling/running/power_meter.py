@@ -1,7 +1,7 @@
-"""Samples the meters of a machine while runs are measured, in a thread that keeps off the measured CPUs.
+"""Samples the meters of a machine while runs are measured, in a thread that avoids the measured CPUs.
 
-The thread sleeps between samples, and altogether where no run that is to be metered has its turn. Counters are read
-once more right after a turn, so that its energy does not depend on when the thread last woke up.
+The thread sleeps between samples, and throughout unless a metered run has its turn. Counters are read once more right
+after a turn, so its energy does not depend on the time of the last sample.
 """
 
 import os
@@ -15,7 +15,6 @@ from scaling.analysis.energy import (
     LONGEST_STILL_SECONDS,
     MeterEnergy,
     PowerSeries,
-    Window,
     counted_joules,
     had_packages_alone,
     integrated_joules,
@@ -28,36 +27,35 @@ from scaling.machine.cpulist import CpuSet
 from scaling.machine.power import Meter, MeterReading, Meters
 from scaling.results.power import MeterTrace
 
-# Ten samples per second of a counter, whose energy does not depend on their number, and twenty of a GPU, which brings
-# its counter and its power up to date about as often as that.
+# Ten samples per second of a counter, whose energy does not depend on their number, and twenty of a GPU, which updates
+# its counter and its power about as often.
 SECONDS_BETWEEN_SAMPLES = 0.1
 SECONDS_BETWEEN_QUICK_SAMPLES = 0.05
-# Where every CPU is measured, a sample takes time from the steps: a fifth as many are enough for a counter.
+# If all CPUs are measured, a sample takes time from the steps: a fifth of the samples is enough for a counter.
 SECONDS_BETWEEN_SAMPLES_ON_MEASURED_CPUS = 0.5
 
-# Idle power is told from so long a stretch at the sweep's start.
+# The duration of the measurement of idle power at the sweep's start.
 IDLE_SECONDS = 2.0
 
-# A counter may be brought up to date only so long after the last turn.
+# The delay after the last turn within which a counter is updated.
 LAST_READING_SECONDS = 0.12
 
 SHARED = "others used CPUs of this machine in every turn, so its energy is not this run's alone"
 BESIDE = "another workload ran beside it on the same packages, so their energy is not this run's alone"
 GPU_SHARED = "other processes were on the GPU before the sweep began, so its energy is not this run's alone"
 
-
 NOT_READ = MeterReading()
 
 
 class Sample(NamedTuple):
-    """What all meters said at a moment."""
+    """The readings of all meters at one moment."""
 
     time: float
     readings: tuple[MeterReading, ...]
 
 
 class MeteredRun(NamedTuple):
-    """What is to be known of a run to give it its energy: its CPUs, its turns and when each was."""
+    """The CPUs and turns of a run, from which its energy is computed."""
 
     cpus: CpuSet
     turns: Sequence[Turn]
@@ -91,44 +89,47 @@ class PowerMeter:
         self._thread.join()
 
     def move_to(self, cpus: Iterable[int], measured: bool = False) -> None:
-        """Run the thread on these CPUs from now on, which may be measured ones."""
+        """Run the thread on these CPUs, which may be measured ones."""
         self._seconds_between = SECONDS_BETWEEN_SAMPLES_ON_MEASURED_CPUS if measured else SECONDS_BETWEEN_SAMPLES
         with suppress(OSError):
             os.sched_setaffinity(self._thread.native_id or 0, cpus)
 
     def begin(self) -> None:
-        """Sample from now on."""
+        """Start sampling."""
         if self.meters:
             self._sample()
             self._wake.set()
 
     def end(self) -> None:
-        """Sample once more, and then no longer."""
+        """Sample once more and stop."""
         if self._wake.is_set() and not self._closed:
             self._wake.clear()
             self._sample()
 
     def finish(self) -> None:
-        """Take the last samples of a launch: a counter may lag behind."""
+        """Take the last samples of a launch, after the delay of counters."""
         if self.meters:
             self._sample()
             time.sleep(LAST_READING_SECONDS)
             self._sample()
 
     def forget(self) -> None:
-        """Drop the samples of the launches before."""
+        """Drop the samples of earlier launches."""
         with self._lock:
             self._samples.clear()
 
     def energies(self, run: MeteredRun) -> tuple[MeterEnergy, ...]:
-        """What the meters say of a run."""
+        """The energy of a run by each meter."""
         counted = [pair for pair in zip(run.turns, run.spans, strict=True) if pair[0].round != WARMUP_ROUND]
         alone = [pair for pair in counted if had_packages_alone(pair[0], len(run.cpus))]
         energies = []
         for index, meter in self._meters_of(run):
             on_cpu = meter.domain != "gpu"
             used = (alone or counted) if on_cpu else counted
-            problem = self._problem(run, meter, bool(alone))
+            if on_cpu:
+                problem = BESIDE if run.beside else None if alone else SHARED
+            else:
+                problem = GPU_SHARED if self._gpu_shared else None
             windows = [(span.counted_from, span.ended) for _, span in used]
             steps = sum(turn.steps - turn.unsettled for turn, _ in used)
             idle = self._idle.get(meter.name)
@@ -136,7 +137,7 @@ class PowerMeter:
         return tuple(energies)
 
     def traces(self, run: MeteredRun) -> tuple[MeterTrace, ...]:
-        """The power of a run over time, from the beginning of each of its turns to its end; warm-up is left out."""
+        """The power of a run over time, from the beginning to the end of each turn, without warm-up."""
         pairs = zip(run.turns, run.spans, strict=True)
         windows = [(span.began, span.ended) for turn, span in pairs if turn.round != WARMUP_ROUND]
         start = windows[0][0] if windows else 0.0
@@ -151,16 +152,8 @@ class PowerMeter:
         """The CPU time that the thread has used."""
         return time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident or 0))
 
-    def _problem(self, run: MeteredRun, meter: Meter, alone: bool) -> str | None:
-        """Why the energy of a meter is not that of a run."""
-        if meter.domain == "gpu":
-            return GPU_SHARED if self._gpu_shared else None
-        if run.beside:
-            return BESIDE
-        return None if alone else SHARED
-
     def _meters_of(self, run: MeteredRun) -> list[tuple[int, Meter]]:
-        """The meters of the packages a run uses, of the board, and of the GPU where it uses that."""
+        """The meters of a run's packages, of the board, and of the GPU if the run uses it."""
         used = {package for package, cpus in self._packages.items() if cpus & run.cpus}
         return [
             (index, meter)
@@ -182,7 +175,7 @@ class PowerMeter:
         )
 
     def _measure_idle(self) -> None:
-        """What meters show while nothing runs; one whose counter stands still is none."""
+        """Measure the idle power, and drop meters whose counter does not move."""
         self.begin()
         start = time.perf_counter()
         time.sleep(IDLE_SECONDS)
@@ -191,13 +184,18 @@ class PowerMeter:
         still = []
         for index, meter in enumerate(self.meters):
             series = self._series(index)
-            if _stands_still(series, window):
+            known = [joules for joules in series.joules if joules is not None]
+            duration = window[1] - window[0]
+            if len(known) > 1 and len(set(known)) == 1 and duration >= LONGEST_STILL_SECONDS:
                 still.append(meter)
                 self.problems.append(
                     f"the energy counter of {meter.name} has not moved for {IDLE_SECONDS:g} s, so it is not used"
                 )
-            elif (watts := _mean_watts(series, window)) is not None:
-                self._idle[meter.name] = watts
+            else:
+                joules = counted_joules(series, [window])
+                joules = integrated_joules(series, [window]) if joules is None else joules
+                if joules is not None:
+                    self._idle[meter.name] = joules / duration
         self.meters = tuple(meter for meter in self.meters if meter not in still)
         self.forget()
 
@@ -212,18 +210,7 @@ class PowerMeter:
                 time.sleep(self._seconds_between)
 
     def _sample(self, *, quick: bool = False) -> None:
-        """Read all meters, or only those that are worth it more often."""
+        """Read all meters, or only the quick ones."""
         with self._lock:
             readings = (meter.read() if meter.quick or not quick else NOT_READ for meter in self.meters)
             self._samples.append(Sample(time.perf_counter(), tuple(readings)))
-
-
-def _stands_still(series: PowerSeries, window: Window) -> bool:
-    known = [joules for joules in series.joules if joules is not None]
-    return len(known) > 1 and len(set(known)) == 1 and window[1] - window[0] >= LONGEST_STILL_SECONDS
-
-
-def _mean_watts(series: PowerSeries, window: Window) -> float | None:
-    joules = counted_joules(series, [window])
-    joules = integrated_joules(series, [window]) if joules is None else joules
-    return None if joules is None else joules / (window[1] - window[0])

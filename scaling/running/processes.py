@@ -1,4 +1,4 @@
-"""Ends every process a run has started, those that left its session included."""
+"""Ends every process that a run has started, including processes that left its session."""
 
 import ctypes
 import os
@@ -15,8 +15,7 @@ SET_CHILD_SUBREAPER, GET_CHILD_SUBREAPER = 36, 37  # from <linux/prctl.h>
 
 
 def adopt_orphans(adopt: bool = True) -> bool:
-    """Become the parent of whatever a run's processes leave behind, so that it can be ended, or no longer; whether we
-    were before."""
+    """Become the parent of orphans of runs, so that they can be ended, or stop being it; returns the earlier state."""
     prctl, before = ctypes.CDLL(None).prctl, ctypes.c_int()
     prctl(GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
     prctl(SET_CHILD_SUBREAPER, int(adopt), 0, 0, 0)
@@ -24,17 +23,17 @@ def adopt_orphans(adopt: bool = True) -> bool:
 
 
 def children() -> set[int]:
-    """Our own child processes now."""
+    """The child processes of this process."""
     lists = [path / "children" for path in Path("/proc/self/task").iterdir()]
     try:
         return {int(pid) for listed in lists for pid in listed.read_text().split()}
     except OSError:
-        # A thread that ended as we looked, or a kernel built without these lists.
+        # A thread has just ended, or the kernel is built without these lists.
         return {child.pid for child in psutil.Process().children()}
 
 
 def ending(code: int) -> str:
-    """How a process ended, from its exit code as Python counts it: a signal is below zero."""
+    """A sentence for the end of a process, from its exit code in Python's form: a signal is negative."""
     if code >= 0:
         return f"exited with status {code}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else "unknown"
@@ -42,7 +41,7 @@ def ending(code: int) -> str:
 
 
 def describe(pid: int) -> str:
-    """A process by its number, its name and whose it is: 'process 4711 (sleep) of user root'."""
+    """A process by its number, name and user: 'process 4711 (sleep) of user root'."""
     with suppress(OSError, KeyError, ValueError):
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
@@ -58,7 +57,7 @@ def _user(number: int) -> str:
 
 
 def end_group(leader: int) -> bool:
-    """Kill a process group at once; False where it has become another user's."""
+    """Kill a process group at once; returns False if it now belongs to another user."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except ProcessLookupError:
@@ -69,10 +68,10 @@ def end_group(leader: int) -> bool:
 
 
 def end_children(mark: str, spared: set[int]) -> list[str]:
-    """Kill and reap our children with a mark until only the spared are left, and those, described, that are another
-    user's now. Whoever calls us may have children of its own, which have no mark.
+    """Kill and reap our children with a mark, except the spared; returns descriptions of other users' processes.
 
-    Their own children become ours as they die, so this goes on until nobody new appears.
+    Children of the calling program have no mark and are left alone. The children of killed processes become ours, so
+    this repeats until no new process appears.
     """
     foreign: dict[int, str] = {}
     while strays := {pid for pid in children() - spared - foreign.keys() if wears_mark(pid, mark)}:

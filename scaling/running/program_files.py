@@ -1,7 +1,8 @@
-"""The files that are measured: a program's executable, the script that it is given, a user's module.
+"""The files that are measured: a program's executable, its script, a user's module.
 
-What a Python file imports from its own folder belongs to it, as far as its import statements say. What a program reads
-as data does not, and our own workloads have no files. A folder is not continued where a file of its rows has changed.
+Modules that a Python file imports from its own folder belong to it, as far as its import statements show. Data files of
+a program do not, and our own workloads have no files. A sweep does not continue in a folder if a file of its rows has
+changed.
 """
 
 import ast
@@ -22,14 +23,14 @@ from scaling.study.programs import INTERPRETER, Program
 from scaling.study.spec import Study
 from scaling.study.workload import OwnFile, workload
 
-# A larger file takes more than a moment to read: its ends, its size and its time stand for the whole.
+# The digest of a larger file, which takes long to read, covers only its ends, its size and its time.
 MOST_BYTES = 256 * 2**20
 END_BYTES = 2**20
 
-# What separates the commands of a shell's line.
+# Separators between commands of a shell line.
 SEPARATORS = re.compile(r"[;&|()]")
 
-# After these an interpreter is given code, or a module by its name, and no script.
+# Options after which an interpreter takes code, or a module's name, instead of a script.
 CODE, MODULE = ("-c", "-e"), "-m"
 
 # A file, and the folder that it imports from.
@@ -37,16 +38,19 @@ Root = tuple[Path, Path]
 
 
 def program_files(study: Study) -> dict[str, tuple[ProgramFile, ...]]:
-    """The files of a study's programs and of users' modules as they are now, by the names that points have."""
-    found = {name: _program_roots(program, study.python) for name, program in programs_of(study).items()}
+    """The present files of a study's programs and of users' modules, by the names in points."""
+    roots = {
+        name: [*_started_roots(program, study.python), *map(_root, program.configuration)]
+        for name, program in programs_of(study).items()
+    }
     for name, text in workload_names(study).items():
         if isinstance(parsed := workload(text), OwnFile):
-            found[name] = [_root(parsed.path)]
-    return {name: tuple(file for root in roots for file in _read_files(*root)) for name, roots in found.items()}
+            roots[name] = [_root(parsed.path)]
+    return {name: tuple(file for root in own for file in _read_files(*root)) for name, own in roots.items()}
 
 
 def refuse_changed_files(folder: Path, rows: Iterable[Row], files: ProgramFiles) -> None:
-    """Refuse to go on with rows of files that have changed since; rows from before there were any are let be."""
+    """Raise StoreError if files of rows have changed since; rows without files, from older versions, are accepted."""
     if not any(files.values()):
         return
     changed = [(row, names) for row in rows if (names := _changed_names(row, with_program_files(row, files)))]
@@ -60,19 +64,15 @@ def refuse_changed_files(folder: Path, rows: Iterable[Row], files: ProgramFiles)
 
 
 def _changed_names(then: Row, now: Row) -> set[str]:
-    """The files in which two rows differ, whatever their times; none where either has none."""
+    """The files in which two rows differ, ignoring times; empty if either row has no files."""
     if not (then.program_files and now.program_files):
         return set()
     contents = ({(file.name, file.digest) for file in row.program_files} for row in (then, now))
     return {name for name, _ in set.symmetric_difference(*contents)}
 
 
-def _program_roots(program: Program, python: str | None) -> list[Root]:
-    """The files that start a program, of a shell's line those of all its commands, and that it is configured with."""
-    return [*_started_roots(program, python), *map(_root, program.configuration)]
-
-
 def _started_roots(program: Program, python: str | None) -> list[Root]:
+    """The files that start a program; for a shell line, the files of all its commands."""
     if not program.shell:
         return [root for line in program.measured for root in _command_roots(program.argv(line), program.cwd, python)]
     commands = (part.split() for line in program.measured for part in SEPARATORS.split(program.argv(line)[-1]))
@@ -81,7 +81,6 @@ def _started_roots(program: Program, python: str | None) -> list[Root]:
 
 
 def _command_roots(words: Sequence[str], folder: str | None, python: str | None) -> list[Root]:
-    """The executable of a command and, where that is an interpreter, its script."""
     executable = find_executable(words[0], folder, python)
     if executable is None:
         return []
@@ -106,7 +105,7 @@ def _root(path: str | Path) -> Root:
 
 
 def _read_files(root: Path, folder: Path) -> Iterator[ProgramFile]:
-    """A file and, where that is Python, what it imports from a folder, by their names below it."""
+    """A file and, if it is Python, its imports from a folder, by their names below the folder."""
     read, waiting = set(), [root]
     while waiting:
         path = waiting.pop()
@@ -124,7 +123,7 @@ def _is_readable(path: Path) -> bool:
 
 @lru_cache
 def _digest(path: Path, size: int, mtime_ns: int) -> str:
-    """What tells a file from others; each is read once."""
+    """A digest of a file, which is read once."""
     with path.open("rb") as file:
         if size <= MOST_BYTES:
             return file_digest(file, "sha256").hexdigest()[:16]
@@ -134,10 +133,10 @@ def _digest(path: Path, size: int, mtime_ns: int) -> str:
 
 
 def _imported_paths(file: Path, folder: Path) -> Iterator[Path]:
-    """Where the modules may be that a Python file imports, at its top or later."""
+    """The possible paths of modules that a Python file imports, at its top or later."""
     try:
         nodes = ast.walk(ast.parse(file.read_bytes()))
-    except (SyntaxError, ValueError, RecursionError):  # its run will say so
+    except (SyntaxError, ValueError, RecursionError):  # its run reports the error
         return
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -150,6 +149,6 @@ def _imported_paths(file: Path, folder: Path) -> Iterator[Path]:
 
 
 def _module_paths(name: str, folder: Path) -> Iterator[Path]:
-    """Where Python looks for a module below a folder, and for the packages around it."""
+    """The paths at which Python looks for a module below a folder, and for the packages that contain it."""
     for path in islice(accumulate(name.split("."), Path.joinpath, initial=folder), 1, None):
         yield from (Path(f"{path}.py"), path / "__init__.py")

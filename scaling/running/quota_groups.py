@@ -1,9 +1,9 @@
 """Control groups with a CPU quota: made for a run, joined by its process, removed after it.
 
-In every period of a tenth of a second the threads of a group may use as much CPU time as its quota allows; then they
-are stopped until the next one begins, and the kernel counts a throttled period (bandwidth control: Turner, Rao & Rao,
-Linux Symposium 2010). This is what a CPU limit of a container is. Either version of control groups will do; a group is
-made below our own or, as version 2 has none below a group with processes, beside it.
+In every period of a tenth of a second the threads of a group may use CPU time up to their quota. Then they are stopped
+until the next period, and the kernel counts a throttled period (bandwidth control: Turner, Rao & Rao, Linux Symposium
+2010). A container's CPU limit works the same way. Both versions of control groups are supported; a group is made below
+ours or, since version 2 allows no groups below a group with processes, beside it.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ PREFIX = "scaling-quota-"
 
 
 class QuotaGroups:
-    """The groups of one sweep, below a folder where such groups can be made; StudyError where there is none."""
+    """The groups of one sweep, below a folder that allows such groups; StudyError if no folder does."""
 
     def __init__(self, quotas: Sequence[float], mark: str, root: Path = Path("/")) -> None:
         self._mark = mark
@@ -27,7 +27,7 @@ class QuotaGroups:
         self.parent = _parent(quotas, mark, root)
 
     def make(self, quota: float) -> str:
-        """Make a group that may use so many CPUs' worth of time; its folder."""
+        """Make a group with a quota of this number of CPUs, and return its folder."""
         self._number += 1
         folder = self.parent / f"{PREFIX}{self._mark}-{self._number}"
         try:
@@ -55,7 +55,7 @@ def remove_all(mark: str, root: Path = Path("/")) -> None:
 
 
 def _parent(quotas: Sequence[float], mark: str, root: Path) -> Path:
-    """The nearest group below which one with a quota can be made, found out by making one."""
+    """The nearest group below which a group with a quota can be made, found by making one."""
     reason = "the cpu controller is not mounted, or not enabled for new groups"
     for parent in quota_parents(root):
         probe = parent / f"{PREFIX}{mark}-probe"
@@ -69,8 +69,8 @@ def _parent(quotas: Sequence[float], mark: str, root: Path) -> Path:
             _remove(probe)
     wanted = ", ".join(f"{quota:g}" for quota in quotas)
     raise StudyError(
-        f"quota is {wanted} CPUs, but no control group with a CPU quota can be made here ({reason}); run it as root or "
-        "where the cpu controller is delegated to you, or leave quota out"
+        f"quota is {wanted} CPUs, but no control group with a CPU quota can be made here ({reason}); run it as root, "
+        "have the cpu controller delegated to you, or leave quota out"
     )
 
 
@@ -85,7 +85,6 @@ def _make(folder: Path, quota: float) -> None:
 
 
 def _remove(folder: Path) -> bool:
-    """Whether a group is gone; one that has processes stays."""
     with suppress(OSError):
         folder.rmdir()
     return not folder.exists()

@@ -1,8 +1,8 @@
-"""Ends what a sweep leaves behind when the sweep itself is killed: a process that waits, and then cleans up.
+"""Ends everything that a killed sweep leaves behind: a process that waits for the sweep's end and then cleans up.
 
-It sleeps until the sweep closes it or ends (`pidfd`), by SIGKILL too. Everything the sweep started wears the sweep's
-mark, daemons that left their session and their environment included. The reaper shares the sweep's machine-wide lock,
-which is free again only once nothing of the sweep is left.
+It sleeps until the sweep closes it or ends (`pidfd`), by SIGKILL too. Everything that the sweep started carries the
+sweep's mark, including daemons that left their session and cleared their environment. The reaper shares the sweep's
+machine-wide lock, which is free again only once nothing of the sweep is left.
 """
 
 import fcntl
@@ -13,8 +13,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,14 @@ from scaling.running.marks import is_zombie, wears_mark
 from scaling.running.processes import describe, ending
 from scaling.running.signals import REQUESTS_TO_STOP
 
-# A killed process can take a moment to die; one that waits on a broken disk may never.
+# A killed process can take a moment to die; a process that waits on a broken disk may never die.
 LONGEST_SECONDS = 10.0
 
-# A child between fork and exec does not show its mark yet, so a sweep that was killed is looked for several times.
+# A child between fork and exec does not show its mark yet, so the processes of a killed sweep are searched repeatedly.
 QUIET_LOOKS = 4
 SECONDS_BETWEEN_LOOKS = 0.05
 
-# What a pipe holds before somebody reads from it.
+# The default capacity of a pipe.
 PIPE_BYTES = 1 << 16
 
 
@@ -46,21 +46,23 @@ class Reaper:
         caps: Mapping[str, Any] | None = None,
         root: Path = Path("/"),
     ) -> None:
-        """`caps` is what was there before the sweep sets any; control groups are looked for below `root`."""
+        """`caps` is the state before the sweep sets any; control groups are searched below `root`."""
         self._held_open = held_open
         self._setup = {"mark": mark, "scratch": scratch and str(scratch), "caps": caps, "root": str(root)}
         self._start()
 
     def _start(self) -> None:
-        """Start it; one that restores caps is ready before any is set."""
+        """Start the process; if it restores caps, it is ready before any cap is set."""
         watched, self._alive = os.pipe()
         sweep = os.pidfd_open(os.getpid())
-        # On the pipe and not on the command line, which every user of the machine can read.
+        # On the pipe, not on the command line, which every user of the machine can read.
         message = f"{json.dumps({**self._setup, 'sweep': [os.getpid(), sweep]})}\n".encode()
         if len(message) > PIPE_BYTES:  # a machine of very many clocks
             fcntl.fcntl(self._alive, fcntl.F_SETPIPE_SZ, len(message))
         os.write(self._alive, message)
-        with _blocked_requests_to_stop():
+        # The reaper inherits the blocked signals, so it gets no request to stop, from its first instruction on.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS_TO_STOP)
+        try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", "from scaling.running.reaper import watch; watch()"],
                 stdin=watched,
@@ -69,6 +71,8 @@ class Reaper:
                 pass_fds=(*self._held_open, sweep),
                 cwd="/",
             )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(watched)
         os.close(sweep)
         assert self._process.stdout is not None
@@ -78,11 +82,11 @@ class Reaper:
 
     @property
     def pid(self) -> int:
-        """The reaper's own process, which is to be spared."""
+        """The reaper's own process, which must not be ended."""
         return self._process.pid
 
     def restart_if_ended(self) -> str | None:
-        """Start another where this one has been ended; how it was, or None."""
+        """Start another reaper if this one has ended; returns how it ended, or None."""
         code = self._process.poll()
         if code is None:
             return None
@@ -91,7 +95,7 @@ class Reaper:
         return ending(code)
 
     def close(self) -> None:
-        """Tell it that the sweep ends by itself, and wait until it has exited."""
+        """Report the normal end of the sweep, and wait until the reaper has exited."""
         self.restart_if_ended()
         with suppress(BrokenPipeError):
             os.write(self._alive, b"closed")
@@ -99,44 +103,28 @@ class Reaper:
         self._process.wait()
 
 
-@contextmanager
-def _blocked_requests_to_stop() -> Iterator[None]:
-    """Have a process that is started here get no request to stop, from its first instruction on."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS_TO_STOP)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def watch() -> None:
-    """Sleep until the sweep is gone, then end every process that wears its mark, remove its folders and groups, and
-    restore what it has capped."""
+    """Sleep until the sweep is gone, then end processes with its mark, remove its folders and groups, and restore
+    caps."""
     pipe = FileIO(sys.stdin.fileno(), closefd=False)
     setup = json.loads(pipe.readline())
-    restore_caps = _restorer() if setup["caps"] else None
+    if setup["caps"]:  # imported while the sweep is alive
+        from scaling.running.caps import restore
     os.close(sys.stdout.fileno())  # ready
     sweep, sweep_fd = setup["sweep"]
     closed = _wait_for_the_end(pipe, sweep_fd)
     left = _end_all(setup["mark"], {os.getpid(), sweep}, 1 if closed else QUIET_LOOKS)
     for pid in sorted(left):
-        print(f"scaling: the killed sweep has left {describe(pid)}, which cannot be ended from here", file=sys.stderr)
+        print(f"scaling: the killed sweep left {describe(pid)}, which cannot be ended from here", file=sys.stderr)
     if setup["scratch"]:
         scratch.remove(Path(setup["scratch"]))
     quota_groups.remove_all(setup["mark"], Path(setup["root"]))
-    for problem in restore_caps(setup["caps"]) if restore_caps else ():
+    for problem in restore(setup["caps"]) if setup["caps"] else ():
         print(f"scaling: {problem}", file=sys.stderr)
 
 
-def _restorer() -> Callable[[Mapping[str, Any]], list[str]]:
-    """What restores caps: imported while the sweep is alive, and only where it sets any."""
-    from scaling.running.caps import restore
-
-    return restore
-
-
 def _wait_for_the_end(pipe: FileIO, sweep_fd: int) -> bool:
-    """Sleep until the sweep has closed its reaper, and not only the pipe, or is gone; whether it has closed it."""
+    """Sleep until the sweep has closed its reaper, not only the pipe, or is gone; returns whether it closed it."""
     watched: list[FileIO | int] = [pipe, sweep_fd]
     select.select(watched, [], [])
     if select.select([pipe], [], [], 0)[0] and pipe.read(1):
@@ -146,7 +134,7 @@ def _wait_for_the_end(pipe: FileIO, sweep_fd: int) -> bool:
 
 
 def _end_all(mark: str, spared: set[int], quiet_looks: int) -> set[int]:
-    """End processes with the mark, but the spared, until none shows for so many looks; those that cannot be ended."""
+    """End processes with the mark until none appears in `quiet_looks` searches; returns those that cannot be ended."""
     deadline = time.monotonic() + LONGEST_SECONDS
     quiet, left = 0, set[int]()
     while quiet < quiet_looks and time.monotonic() < deadline:
@@ -158,12 +146,12 @@ def _end_all(mark: str, spared: set[int], quiet_looks: int) -> set[int]:
     return left
 
 
-def _processes() -> Iterator[int]:
-    return (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
+def _processes() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
 
 
 def _end(pid: int, left: set[int]) -> bool:
-    """Kill a process; whether it could be. One of another user is noted."""
+    """Kill a process; returns whether it was killed. The process of another user is added to `left`."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,10 +1,12 @@
-"""Which run comes next: those of the study, then more where intervals are wide, within a budget or until they are not.
+"""The order of runs: the study's own, then more for wide intervals, within a budget or until intervals are narrow
+enough.
 
-Blocks are always completed: every point of a block sees the same stretch of time, so slow drift falls on all alike.
-Where processes take turns, a block is a cohort: all core counts of a series. A budget adds launches to all core counts
-of a series together, after the study's own, and ends none before five: a point whose first launches happen to agree
-must not stop early, and both sides of a ratio must estimate the same thing. How many to add is decided in stages from
-the variance so far (Stein, Annals of Mathematical Statistics 16, 1945), not launch by launch.
+Blocks are always completed: every point of a block sees the same period, so slow drift affects all points alike. When
+processes take turns, a block is a cohort: all core counts of a series. A budget adds launches to all core counts of a
+series together, after the study's own, and never stops before five launches: a point whose first launches happen to
+agree must not stop early, and both sides of a ratio must estimate the same quantity. The number of additional launches
+is decided in stages from the variance so far (Stein, Annals of Mathematical Statistics 16, 1945), not after each
+launch.
 """
 
 import random
@@ -17,15 +19,16 @@ from itertools import groupby
 from scaling.analysis.sample_size import launches_needed, steps_per_launch
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Launch, Summary, summarize
-from scaling.study.planning import Cohort, Point, Run, estimated_seconds, programs_of
+from scaling.running.loop import Runs
+from scaling.study.planning import Cohort, Point, Run, programs_of
 from scaling.study.spec import Study
 
-# No interval from fewer launches may end a series: the first ones may happen to agree.
+# A series needs this number of launches before it may stop: the first ones may happen to agree.
 LEAST_LAUNCHES = 5
 
 
-class Schedule:
-    """The runs of a sweep, decided block by block from the launches seen so far."""
+class Schedule(Runs):
+    """The runs of a sweep, decided block by block from the launches so far."""
 
     def __init__(
         self,
@@ -38,22 +41,19 @@ class Schedule:
         further_block: Callable[[int], Sequence[Run]] = lambda launch: (),
         next_launch: Callable[[int], int] = lambda launch: launch + 1,
     ) -> None:
-        """Without a budget, `needs_more` says after every block which points get one more launch.
+        """Without a budget, `needs_more` returns after every block the points that get one more launch.
 
-        `further_block` gives the runs of a launch beyond the study's, for processes that take turns within a budget.
-        `next_launch` is the number of a launch after the last one, where others make launches of the same study.
+        `further_block` returns the runs of a launch beyond the study's, for processes that take turns within a budget.
+        `next_launch` returns the number of the launch after a given one, in case others make launches of the study too.
         """
-        self.study = study
+        super().__init__(study, budget_seconds, now)
         self.needs_more = needs_more
         self.further_block = further_block
         self.next_launch = next_launch
         self.first_launch = min((run.launch for run in planned), default=1)
         self.programs = programs_of(study)
         self.given_up: dict[str, str] = {}
-        self.now = now
-        self.deadline = None if budget_seconds is None else now() + budget_seconds
         self.launches: dict[Point, list[Launch]] = {run.point: [] for run in planned}
-        self.walls: dict[Point, float] = {}
         for launch in earlier:
             self._note(launch)
         recorded = {(launch.point, launch.number) for known in self.launches.values() for launch in known}
@@ -69,7 +69,7 @@ class Schedule:
                 yield replace(run, steps=run.steps or steps_per_launch(self.launches[run.point]))
 
     def _worth_making(self, block: Sequence[Run]) -> list[Run]:
-        """Runs of a block without those of programs that failed on every core count; these are given up, with why."""
+        """The runs of a block without programs that failed on every core count; these are given up, with the reason."""
         failing = [run for run in block if self._always_fails(run)]
         for run in failing:
             self.pending = [other for other in self.pending if other.key != run.key]
@@ -78,40 +78,30 @@ class Schedule:
         return [run for run in block if run not in failing]
 
     def _always_fails(self, run: Run) -> bool:
-        """Whether a program's series has been launched on every core count and never went well."""
+        """Whether every core count of a program's series has been launched and none succeeded."""
         if run.point.workload not in self.programs:
             return False
         made = [self.launches[point] for point in self._points_of(run.point.baseline)]
         return all(made) and not any(launch.seconds for launches in made for launch in launches)
 
     def record(self, launch: Launch) -> None:
-        """Take a finished launch into account: the first of those pending or, of several made at once, any."""
+        """Take a finished launch into account: the first pending one, or any of several that were made together."""
         self._note(launch)
         key = (launch.point, launch.number)
         del self.pending[next(index for index, run in enumerate(self.pending) if run.key == key)]
         self.completed += 1
-
-    @property
-    def total(self) -> int:
-        """How many runs there are, as far as is known by now: those completed and those pending."""
-        return self.completed + len(self.pending)
 
     def _note(self, launch: Launch) -> None:
         self.launches.setdefault(launch.point, []).append(launch)
         if launch.wall_seconds is not None:
             self.walls[launch.point] = launch.wall_seconds
 
-    def remaining_seconds(self) -> float:
-        """How long it will take from now on: as long as what is known to come, or the rest of the budget."""
-        pending = self._seconds(self.pending)
-        return pending if self.deadline is None else max(0.0, self.deadline - self.now())
-
     def summaries(self) -> list[Summary]:
-        """What is known of every point by now."""
+        """The summary of every point so far."""
         return summarize(launch for known in self.launches.values() for launch in known)
 
     def _cohorts(self) -> Iterator[list[Run]]:
-        """The study's cohorts, then further launches of the series that need them, as far as the budget reaches."""
+        """The study's cohorts, then further launches of the series that need them, within the budget."""
         for cohort in _by_series(self.pending):
             if cohort[0].launch > self.first_launch and not self._fits(cohort):
                 self.pending = []
@@ -122,10 +112,7 @@ class Schedule:
                 yield self._complete(cohort)
 
     def _complete(self, runs: Sequence[Run]) -> list[Run]:
-        """Runs as a cohort; where the fewest cores have their row already, they are measured again beside the others.
-
-        That is so where a row was lost or set aside, or the study has grown.
-        """
+        """Runs as a cohort; after a lost row or a grown study, the baseline is measured again beside the others."""
         baseline = runs[0].point.baseline
         planned = max((run.launch for run in self.pending if run.point == baseline), default=0)
         partner = [] if runs[0].point == baseline else self._again({baseline} & self.runs_of_points.keys(), planned)
@@ -136,7 +123,7 @@ class Schedule:
         return members
 
     def _further(self, closing: Sequence[Run] = ()) -> Iterator[list[Run]]:
-        """Whole launches of all points of the series that are not precise enough, as far as the budget reaches."""
+        """Whole launches of all points of imprecise series, within the budget."""
         while wanted := self._launches_wanted():
             while possible := [runs for runs in self._next_launches(wanted) if self._fits([*runs, *closing])]:
                 yield possible[0]
@@ -144,10 +131,8 @@ class Schedule:
                 return  # the budget is over
 
     def _launches_wanted(self) -> dict[Point, int]:
-        """How many launches each series should have that is not precise enough, by its baseline.
-
-        At least five before any may stop, and at most twice as many as now before it is looked at again.
-        """
+        """The launches that each imprecise series needs, by its baseline: at least 5, at most twice the present
+        number."""
         wanted: dict[Point, int] = {}
         for point in self.judged_points():
             baseline = point.summary.point.baseline
@@ -159,7 +144,7 @@ class Schedule:
         return wanted
 
     def _next_launches(self, wanted: Mapping[Point, int]) -> list[list[Run]]:
-        """The next launch of every series that should have more, those with the fewest first."""
+        """The next launch of every series that needs more, those with the fewest first."""
         fewer = [baseline for baseline in sorted(wanted, key=self._made) if self._made(baseline) < wanted[baseline]]
         return [self._next_launch(self._points_of(baseline)) for baseline in fewer]
 
@@ -170,14 +155,13 @@ class Schedule:
         return [run for run in self.further_block(number) if run.point in points]
 
     def _made(self, baseline: Point) -> int:
-        """How many launches all points of a series have."""
         return min(len(self.launches[point]) for point in self._points_of(baseline))
 
     def _points_of(self, baseline: Point) -> list[Point]:
         return [point for point in self.runs_of_points if point.baseline == baseline]
 
     def judged_points(self) -> list[ScalingPoint]:
-        """The points of the study whose precision counts: the speedups of a series or, without any, its time."""
+        """The points whose precision counts: the speedups of a series or, without any, its time."""
         planned = [point for point in speedups(self.summaries()) if point.summary.point in self.runs_of_points]
         sped_up = {point.summary.point.baseline for point in planned if _is_sped_up(point.summary.point)}
         return [
@@ -197,7 +181,7 @@ class Schedule:
                 self.pending = self.random.sample(more, len(more))
                 yield list(self.pending)
             return
-        # One core is measured again at the very end, so the block of the plan that does so waits.
+        # The plan's last block, which measures one core again, is made at the very end.
         blocks = [block for block in blocks if block[0].launch <= self.study.launches]
         for number, block in enumerate(blocks):
             if number and not self._fits([*block, *self._closing()]):
@@ -215,15 +199,9 @@ class Schedule:
         return self._again(point for point in self.runs_of_points if not _is_sped_up(point))
 
     def _again(self, points: Iterable[Point], taken: int = 0) -> list[Run]:
-        """A further launch of each point, under the next number that is free, where others are taken up to one."""
+        """Another launch of each point, under the next free number above `taken`."""
         numbers = {point: self.next_launch(max(taken, self._last_launch(point))) for point in points}
         return [replace(self.runs_of_points[point], launch=number) for point, number in numbers.items()]
-
-    def _fits(self, runs: Sequence[Run]) -> bool:
-        return self.deadline is None or self.now() + self._seconds(runs) <= self.deadline
-
-    def _seconds(self, runs: Sequence[Run]) -> float:
-        return estimated_seconds(runs, self.study, self.walls)
 
 
 def _is_sped_up(point: Point) -> bool:

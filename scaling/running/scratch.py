@@ -1,7 +1,8 @@
-"""The scratch folder of a sweep: of this user alone, under a name that nobody can know beforehand.
+"""The scratch folder of a sweep: private to this user, with an unpredictable name.
 
-Runs get a folder inside it, which is emptied for each: a run leaves at once, and what its framework meant to remove at
-the end stays. The outer folder stays from the first run to the last, so that nobody can put another in its place.
+Runs get a folder inside it, which is emptied for each run, since a run exits at once and leaves the files that its
+framework would have removed at exit. The outer folder stays from the first run to the last, so no other user can
+replace it.
 """
 
 import os
@@ -16,7 +17,7 @@ from scaling.running.launcher import StartError
 
 
 class Scratch:
-    """The folder, and `runs`, the one inside it that runs find empty."""
+    """The folder, and the inner folder `runs` that each run finds empty."""
 
     def __init__(self) -> None:
         try:
@@ -24,15 +25,15 @@ class Scratch:
         except OSError as error:
             raise StoreError(
                 f"no scratch folder can be made ({error.strerror}: {error.filename or 'no temporary folder'}); "
-                "set TMPDIR to a folder that can be written"
+                "set TMPDIR to a writable folder"
             ) from error
         self.runs = self.folder / "run"
 
     def empty(self) -> None:
-        """Make the folder of the runs anew."""
+        """Recreate the folder of the runs."""
         try:
             if not is_private(self.folder):
-                raise StartError(f"its scratch folder {self.folder} is not this user's alone any more")
+                raise StartError(f"its scratch folder {self.folder} is no longer private to this user")
             shutil.rmtree(self.runs, ignore_errors=True)
             with suppress(FileNotFoundError, IsADirectoryError):
                 self.runs.unlink()
@@ -42,13 +43,13 @@ class Scratch:
 
 
 def is_private(folder: Path) -> bool:
-    """Whether it is a folder of this user that nobody else may enter."""
+    """Whether a path is a folder of this user that no other user may enter."""
     status = os.lstat(folder)
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
 def remove(folder: Path) -> None:
-    """Remove a scratch folder, but nothing that another user has put in its place."""
+    """Remove a scratch folder, unless another user has replaced it."""
     with suppress(OSError):
         if is_private(folder):
             shutil.rmtree(folder, ignore_errors=True)

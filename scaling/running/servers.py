@@ -1,10 +1,9 @@
-"""Servers that fork runs, as the sweep sees them: started when first needed, asked for children, ended with the sweep.
+"""The sweep's view of the servers that fork runs: started when first needed, asked for children, ended with the sweep.
 
-There is a server for everything that must be settled before its imports: the interpreter, the environment, the memory
-policy, and what is imported. No two launches of a point share a server: what chance decides as libraries are loaded
-(addresses, the order of hashes, the size of the environment) is decided anew for every launch, as it is for a fresh
-interpreter. So there are generations of servers, and a new one begins when a point comes that this one has served: once
-a block.
+There is a server for each combination of settings that must be fixed before imports: the interpreter, the environment,
+the memory policy, and the imported modules. Two launches of a point never share a server: random effects of loading
+libraries (addresses, hash order, the size of the environment) are drawn anew for every launch, as in a fresh
+interpreter. So servers come in generations, and a new generation begins when a point returns: once per block.
 """
 
 import ast
@@ -33,12 +32,12 @@ from scaling.study.workload import Named, OwnFile, workload
 
 SERVER = "from scaling.running.forkserver import main; main()"
 
-# Imports take seconds and a fork milliseconds; a machine that is busy or swaps takes its time.
+# Imports take seconds and a fork takes milliseconds, but both take longer on a machine that is busy or swaps.
 READY_SECONDS = 300.0
 FORK_SECONDS = 60.0
 
-# Where imports take longer than this, servers of later generations are started with those of a second one, at most so
-# many at once, which hold at most that part of the free memory with so many bytes each.
+# If imports take longer than LONG_SECONDS, servers of later generations start together with the second generation: at
+# most MOST_AT_ONCE, in at most SPARE_MEMORY of the free memory at SERVER_BYTES each.
 LONG_SECONDS = 1.0
 MOST_AT_ONCE = 8
 SPARE_MEMORY = 0.1
@@ -51,7 +50,7 @@ Reply = TypeVar("Reply", ServerReady, ChildStarted)
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a server must have before it imports anything, and what it then imports."""
+    """The settings that a server must have before its imports, and the imports."""
 
     environment: tuple[tuple[str, str], ...]
     policy: Policy | None
@@ -60,7 +59,7 @@ class Preparation:
 
 
 class Servers:
-    """The servers of one generation; a point that comes again begins the next."""
+    """The servers of one generation; the next begins when a point returns."""
 
     def __init__(self) -> None:
         self.generation = 1
@@ -70,7 +69,7 @@ class Servers:
         self._slowest_seconds = 0.0
 
     def generation_for(self, point: Point, python: str | None = None) -> int:
-        """The generation a run of this point is forked from; older servers are ended where that is a new one."""
+        """The generation that forks a run of this point; a new generation ends the older servers."""
         if (point, python) in self._served:
             _close_all(self._servers)
             self._served.clear()
@@ -79,27 +78,26 @@ class Servers:
         return self.generation
 
     def begin(self, preparations: Iterable[Preparation], following: Iterable[Preparation] = ()) -> None:
-        """Have servers get ready at the same time, of later generations too; one that cannot says so once it is needed.
-
-        `following` are those of later generations, in their order.
-        """
-        missing = [one for one in preparations if one not in self._servers and one not in self._spares]
+        """Start servers so that they import together, with servers of later generations (`following`); failures show on
+        use."""
+        missing = [wanted for wanted in preparations if wanted not in self._servers and wanted not in self._spares]
         room = self._room() if missing else 0
         for preparation in missing:
             with suppress(StartError):
                 self._started(preparation)
-        for preparation in islice((one for one in following if one not in self._spares), max(0, room - len(missing))):
+        later = (wanted for wanted in following if wanted not in self._spares)
+        for preparation in islice(later, max(0, room - len(missing))):
             with suppress(StartError):
                 self._spares[preparation] = Server(preparation, len(self._servers) + len(self._spares))
 
     def ready(self, preparation: Preparation) -> "Server":
-        """A server that can fork; a new one where there is none yet, or it has died."""
+        """A server that can fork; a new one if it is missing or has died."""
         server = self._started(preparation)
         self._slowest_seconds = max(self._slowest_seconds, server.wait_until_ready())
         return server
 
     def wait_for_spares(self) -> None:
-        """Have none import any more; one that has failed is started anew when it is needed, which says why."""
+        """Wait until no server imports any more; a failed server starts again when needed, which reports the error."""
         for preparation, server in [*self._spares.items()]:
             try:
                 server.wait_until_ready()
@@ -114,14 +112,14 @@ class Servers:
         return server
 
     def _room(self) -> int:
-        """How many servers are started at once; none of a later generation before there has been a second."""
+        """The number of servers that may start at once; 0 before the second generation."""
         if self.generation == 1 or self._slowest_seconds < LONG_SECONDS:
             return 0
         cpus = len(os.sched_getaffinity(0))
         return min(cpus, MOST_AT_ONCE, int(SPARE_MEMORY * free_bytes() / SERVER_BYTES))
 
     def close(self) -> None:
-        """End them all."""
+        """End all servers."""
         _close_all(self._servers)
         _close_all(self._spares)
 
@@ -132,7 +130,7 @@ def _close_all(servers: "dict[Preparation, Server]") -> None:
 
 
 class Server:
-    """One server process, which is to get ready to fork, and the socket to it."""
+    """A server process that imports and then forks, and the socket to it."""
 
     def __init__(self, preparation: Preparation, number: int) -> None:
         self._started, self._seconds = time.monotonic(), 0.0
@@ -145,35 +143,35 @@ class Server:
             raise StartError(f"its server cannot be started: {error.strerror}") from error
 
     def wait_until_ready(self) -> float:
-        """Sleep until it has imported everything; how long that took it."""
+        """Sleep until it has imported everything; returns the seconds that this took."""
         if not self._seconds:
             self._receive(ServerReady, READY_SECONDS)
             self._seconds = time.monotonic() - self._started
         return self._seconds
 
     def fork(self, spec: ChildSpec, ends: Mapping[str, int]) -> int:
-        """Have a child forked for a run; it belongs to us as if we had started it."""
+        """Fork a child for a run; the child belongs to this process as if it had started it."""
         fds = [ends[name] for name in CHILD_ENDS]
         with self._one_at_a_time:
-            with suppress(BrokenPipeError, ConnectionResetError):  # it has died, which shows as we receive
+            with suppress(BrokenPipeError, ConnectionResetError):  # it has died, which the receive below detects
                 socket.send_fds(self._socket, [b"fork"], fds)
             return self._receive(ChildStarted, FORK_SECONDS).pid
 
     def close_if_exited(self) -> bool:
-        """Whether it is gone, by our doing or not."""
+        """Whether it has ended; releases its resources."""
         if self._process.poll() is None:
             return False
         self.close()
         return True
 
     def close(self) -> int:
-        """End it at once, since it has nothing to lose; how it ended."""
+        """End it at once, since it has nothing to lose; returns its exit code."""
         self._socket.close()
         self._process.kill()
         return self._process.wait()
 
     def _receive(self, expected: type[Reply], seconds: float) -> Reply:
-        """The server's next message; a server that refuses, dies or sends nothing for so long is ended."""
+        """The server's next message; ends a server that refuses, dies or sends nothing in time."""
         self._socket.settimeout(seconds)
         why = None
         try:
@@ -185,7 +183,7 @@ class Server:
         except TimeoutError:
             why = f"it did not answer within {seconds:g} s"
         except MessageError as error:
-            why = f"what it sent cannot be used: {error}"
+            why = f"its message cannot be used: {error}"
         except ConnectionResetError:
             pass
         how = ending(self.close())
@@ -207,10 +205,11 @@ def _start(preparation: Preparation, connection: socket.socket, number: int) -> 
 
 
 def modules_for(text: str, framework: str) -> tuple[str, ...]:
-    """What a server should import for a workload: never more than the workload would by itself, and not the workload.
+    """The modules that a server imports for a workload: never more than the workload imports itself, and not the
+    workload.
 
-    A file of the user's gets the framework only where nothing but imports comes before it in the file: variables that
-    a file sets first would otherwise be set too late. Where it gets nothing, the child imports as it goes.
+    A user's file gets the framework only if nothing but imports precedes its import in the file: variables that the
+    file sets first would otherwise come too late. Without modules, the child imports as it goes.
     """
     ours = f"scaling.running.frameworks.{framework}"
     parsed = workload(text)
@@ -224,7 +223,7 @@ def modules_for(text: str, framework: str) -> tuple[str, ...]:
 
 
 def _imported_first(path: Path) -> set[str]:
-    """Packages a file imports before it does anything else; none where it cannot be read, which its child will say."""
+    """Packages that a file imports before its other statements; empty if it cannot be read, which its child reports."""
     try:
         statements = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
@@ -235,10 +234,6 @@ def _imported_first(path: Path) -> set[str]:
             packages |= {alias.name.partition(".")[0] for alias in statement.names}
         elif isinstance(statement, ast.ImportFrom):
             packages |= {(statement.module or "").partition(".")[0]}
-        elif number or not _is_text(statement):
-            break
+        elif number or not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+            break  # only a docstring may precede imports
     return packages
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -1,7 +1,7 @@
 """Requests to stop the program: Ctrl-C, SIGTERM, SIGHUP.
 
-Python raises a request wherever the main thread happens to be. In a destructor that is the end of it, and in the middle
-of a library it may leave a socket open, a lock taken, or a job that nobody knows the number of.
+Python raises a request wherever the main thread is at that moment. In a destructor the request is lost, and in a
+library it may leave a socket open, a lock held, or a job whose number nobody knows.
 """
 
 import signal
@@ -14,8 +14,8 @@ REQUESTS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class StopRequests:
     """Requests that come within the block are raised by `check`, as KeyboardInterrupt.
 
-    With `at_once` they are raised where they come as well; `check` raises them again if that had no effect. Without it,
-    `wake` is called to wake whoever waits, and only a second Ctrl-C does not wait for a check.
+    With `at_once` they are also raised immediately; `check` raises them again if that had no effect. Without it, `wake`
+    is called to wake a waiting thread, and only a second Ctrl-C is raised immediately.
     """
 
     def __init__(self, *, at_once: bool) -> None:

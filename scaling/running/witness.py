@@ -1,7 +1,8 @@
-"""What else happened while steps were timed: threads, CPUs visited, waiting, steal, pressure and clocks.
+"""Observations beside the timed steps: threads, CPUs visited, waiting, steal, pressure and clocks.
 
-Read without privileges, in the worker itself, outside the timed steps. What the machine does not report is None.
-Processes that the workload has started and that are still alive count as its own, with their threads.
+The worker reads them itself, without privileges and outside the timed steps; values that the machine does not report
+are None. Processes that the workload has started and that are still alive count as its own, with their threads. The
+processes of a program are gone when it has ended, so the sweep's process samples them from outside (`ProcessTree`).
 Imports nothing heavy: the worker pays for it at every start.
 """
 
@@ -10,51 +11,63 @@ import resource
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scaling.analysis.witness import Witness
 from scaling.machine import cgroups
 from scaling.machine.cpulist import CpuSet, format_list, parse_list
 from scaling.running.counters import HardwareCounters
 
 ROOT = Path("/")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+TICK = 1 / TICKS_PER_SECOND
 
-# Which of a process's clocks counts its CPU time to the nanosecond: CPUCLOCK_SCHED in <linux/posix-timers.h>.
+# The clock of a process that counts its CPU time to the nanosecond: CPUCLOCK_SCHED in <linux/posix-timers.h>.
 SCHEDULER_CLOCK = 2
 
 # A thread counts as busy from this share of the busiest thread's CPU time: pools keep helpers that only wake up.
 BUSY_SHARE = 0.05
 
-# Looking at every thread costs tens of microseconds each; this keeps it far below one percent of the time.
+# A look at a thread takes tens of microseconds; this interval keeps looks far below one percent of the time. The
+# sweep's process looks at programs even less often if a look takes long, since it may run on measured CPUs.
 SECONDS_BETWEEN_LOOKS = 0.1
+LOOKING_SHARE = 0.01
+
+# The units of counters that a witness reports as differences, under its names for them.
+UNITS = {
+    **dict.fromkeys(("sibling_busy_seconds", "elsewhere_busy_seconds", "steal_seconds"), TICK),
+    "pressure_seconds": 1e-6,
+    **dict.fromkeys(("throttled_periods", "quota_periods", "involuntary_switches", "voluntary_switches"), 1),
+    **dict.fromkeys(("instructions", "cycles"), 1),
+}
+
+# Parts of a witness that every turn has too, under the turn's names.
+OF_TURNS = {
+    "cpu_seconds": "cpu_seconds",
+    "busy_seconds": "busy_seconds",
+    "steal_seconds": "steal_seconds",
+    "run_queue_wait_seconds": "wait_seconds",
+    "sibling_busy_seconds": "sibling_seconds",
+    "elsewhere_busy_seconds": "elsewhere_seconds",
+}
 
 
 class Reading(NamedTuple):
-    """Counters at one moment; a witness is the difference of two."""
+    """Counters at one moment, `counts` by their names in UNITS; a witness is the difference of two readings."""
 
     cpu_seconds: float
     waits: dict[int, tuple[int, int]]
-    involuntary_switches: int
-    voluntary_switches: int
     clock_seconds: float
     busy_ticks: int | None
     unused_ticks: int | None
-    sibling_busy_ticks: int | None
-    elsewhere_busy_ticks: int | None
-    steal_ticks: int | None
-    pressure_microseconds: int | None
-    throttled_periods: int | None
-    quota_periods: int | None
-    instructions: int | None
-    cycles: int | None
+    counts: dict[str, int | None]
 
 
 class Visits:
-    """Which CPUs each thread was last seen on, looked at now and then between steps.
-
-    Of the processes of the workload, those that were there before the steps are looked at.
-    """
+    """The CPUs on which each thread was seen, sampled between steps, in processes that existed before the steps."""
 
     def __init__(self) -> None:
         self.cpus: dict[int, set[int]] = {}
@@ -62,49 +75,106 @@ class Visits:
         self.next_look = 0.0
 
     def look(self) -> None:
-        """Note where every thread is, unless it was only just done."""
+        """Record the CPU of every thread, unless the last look was just now."""
         now = time.perf_counter()
         if now >= self.next_look:
             self.next_look = now + SECONDS_BETWEEN_LOOKS
             for thread, folder in threads_of(self.processes):
-                cpu = last_cpu(folder)
+                cpu = _last_cpu(folder)
                 if cpu is not None:
                     self.cpus.setdefault(thread, set()).add(cpu)
 
 
-def last_cpu(folder: str) -> int | None:
-    """The CPU that a thread or a process was last on, from its folder; None once it is gone."""
+class ProcessTree:
+    """The peak numbers of threads and bytes below a process, and its CPUs, without processes on CPUs `beside` the
+    run's."""
+
+    def __init__(self, beside: CpuSet = frozenset()) -> None:
+        self.beside = beside
+        self.threads = 0
+        self.memory_bytes = 0
+        self.cpus: set[int] = set()
+        self._next_look = 0.0
+
+    def look(self, root: int) -> float:
+        """Look at the processes below this one, unless the last look was just now; returns seconds to the next."""
+        start = time.monotonic()
+        if start >= self._next_look:
+            threads = list(threads_of(filter(self._is_measured, processes_below(root)[1:])))
+            self.threads = max(self.threads, len(threads))
+            processes = {folder.split("/")[2] for _, folder in threads}
+            self.memory_bytes = max(self.memory_bytes, sum(map(_resident_bytes, processes)))
+            self.cpus |= {cpu for _, folder in threads if (cpu := _last_cpu(folder)) is not None}
+            now = time.monotonic()
+            self._next_look = now + max(SECONDS_BETWEEN_LOOKS, (now - start) / LOOKING_SHARE)
+        return self._next_look - time.monotonic()
+
+    def _is_measured(self, process: int) -> bool:
+        with suppress(OSError):
+            return not self.beside or not os.sched_getaffinity(process) <= self.beside
+        return False
+
+    def add_to(self, witness: Witness) -> Witness:
+        """A run's witness with these observations; unchanged if the program ended before the first look."""
+        if not self.threads:
+            return witness
+        return replace(
+            witness,
+            threads=self.threads,
+            max_rss_bytes=max(witness.max_rss_bytes or 0, self.memory_bytes),
+            cpus_visited=format_list(self.cpus | parse_list(witness.cpus_visited or "")),
+        )
+
+
+def _last_cpu(folder: str) -> int | None:
     stat = _text(f"{folder}/stat")
     return int(stat.rpartition(")")[2].split()[36]) if stat else None
 
 
+def _resident_bytes(process: str) -> int:
+    with suppress(OSError, IndexError, ValueError):
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
+    return 0
+
+
 def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters, beside: CpuSet = frozenset()) -> Reading:
-    """The counters now; CPUs that are used beside these by the same run count as nobody's."""
+    """The counters now; CPUs `beside` these belong to the same run and count as neither its own nor other load."""
     own = resource.getrusage(resource.RUSAGE_SELF)
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)  # those that have ended and were waited for
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)  # children that have ended and were waited for
     processes = processes_below(os.getpid())
+    waits = _waits(processes)
+    stat, now = _text("/proc/stat") or "", time.perf_counter()
+    ticks = _processor_ticks(stat)
+    pressure = _text("/proc/pressure/cpu")  # microseconds in which any process waited for a CPU
     return Reading(
         cpu_seconds=own.ru_utime
         + own.ru_stime
         + children.ru_utime
         + children.ru_stime
         + sum(map(_cpu_seconds, processes[1:])),
-        waits=_waits(processes),
-        involuntary_switches=own.ru_nivcsw + children.ru_nivcsw,
-        voluntary_switches=own.ru_nvcsw + children.ru_nvcsw,
-        **_processor_ticks(cpus, siblings, beside),
-        pressure_microseconds=_pressure(),
-        throttled_periods=cgroups.throttled_periods(ROOT),
-        quota_periods=cgroups.quota_periods(ROOT),
-        instructions=hardware.instructions.read(),
-        cycles=hardware.cycles.read(),
+        waits=waits,
+        clock_seconds=now,
+        busy_ticks=_sum(ticks, "busy", cpus),
+        unused_ticks=_sum(ticks, "unused", cpus),
+        counts={
+            "sibling_busy_seconds": _sum(ticks, "busy", siblings) if siblings else None,
+            "elsewhere_busy_seconds": _sum(ticks, "busy", ticks.keys() - cpus - siblings - beside),
+            "steal_seconds": _sum(ticks, "steal", cpus),
+            "pressure_seconds": int(pressure.splitlines()[0].rpartition("total=")[2]) if pressure else None,
+            "throttled_periods": cgroups.throttled_periods(ROOT),
+            "quota_periods": cgroups.quota_periods(ROOT),
+            "involuntary_switches": own.ru_nivcsw + children.ru_nivcsw,
+            "voluntary_switches": own.ru_nvcsw + children.ru_nvcsw,
+            "instructions": hardware.instructions.read(),
+            "cycles": hardware.cycles.read(),
+        },
     )
 
 
 def witness(
     before: Reading, after: Reading, visits: Visits, cpus: CpuSet, pipeline: Collection[int] = ()
 ) -> dict[str, Any]:
-    """What happened between two readings, under the names a row has; of a pipeline's threads by their numbers."""
+    """The changes between two readings, under a row's names; `pipeline` are the threads of the input pipeline."""
     used = {thread: ran - before.waits.get(thread, (0, 0))[0] for thread, (ran, _) in after.waits.items()}
     busiest = max(used.values(), default=0)
     busy = [thread for thread, ran in used.items() if ran > 0 and ran >= BUSY_SHARE * busiest]
@@ -118,29 +188,20 @@ def witness(
         "pipeline_cpu_seconds": sum(used.get(thread, 0) for thread in pipeline) / 1e9 if pipeline and used else None,
         "run_queue_wait_seconds": waited / 1e9,
         "busy_seconds": _busy_seconds(before, after, len(cpus)),
-        "sibling_busy_seconds": _tick_seconds(before.sibling_busy_ticks, after.sibling_busy_ticks),
-        "elsewhere_busy_seconds": _tick_seconds(before.elsewhere_busy_ticks, after.elsewhere_busy_ticks),
-        "steal_seconds": _tick_seconds(before.steal_ticks, after.steal_ticks),
-        "pressure_seconds": _both(before.pressure_microseconds, after.pressure_microseconds, 1e-6),
-        "throttled_periods": _both(before.throttled_periods, after.throttled_periods, 1),
-        "quota_periods": _both(before.quota_periods, after.quota_periods, 1),
-        "involuntary_switches": after.involuntary_switches - before.involuntary_switches,
-        "voluntary_switches": after.voluntary_switches - before.voluntary_switches,
         "mhz": _mhz(cpus),
         "temperature_celsius": _temperature(),
-        "instructions": _both(before.instructions, after.instructions, 1),
-        "cycles": _both(before.cycles, after.cycles, 1),
+        **{name: _difference(before.counts[name], after.counts[name], unit) for name, unit in UNITS.items()},
     }
 
 
-# Of several stretches of a run these are not summed: the most threads, the highest temperature, the mean clock.
+# Parts of a witness that are not summed over several stretches of a run.
 HIGHEST = ("threads", "busy_threads", "temperature_celsius")
 MEAN = ("mhz",)
 VISITED = "cpus_visited"
 
 
 def total(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What happened in several stretches of a run together, under the names a row has; unknown in one is unknown."""
+    """The witness of several stretches of a run together; a value that is unknown in one stretch is unknown."""
     return {name: _total_of(name, [part[name] for part in parts]) for name in (parts[0] if parts else {})}
 
 
@@ -155,20 +216,20 @@ def _total_of(name: str, values: Sequence[Any]) -> Any:
 
 
 def memory_policy() -> str | None:
-    """The policy this process was started with ('default', 'bind:0', …); None without NUMA support."""
+    """This process's memory policy ('default', 'bind:0', …); None without NUMA support."""
     try:
         with open("/proc/self/numa_maps") as maps:
-            # The rest of it takes the kernel milliseconds to count where a framework has been loaded.
+            # The kernel needs milliseconds to count the other lines once a framework has been loaded.
             return maps.readline().split(maxsplit=2)[1]
     except (OSError, IndexError):
         return None
 
 
 def memory_bytes() -> dict[str, int | None]:
-    """The most memory this process, or a program it started, has had at once; and how much of it is mapped files.
+    """The peak memory of this process or of a program it started, and the part of it that is mapped files.
 
-    Mapped files are the code of libraries: shared with others, and more or less of it as the page cache has it.
-    Not ru_maxrss for ourselves: over an exec that keeps the size of the parent we were forked from.
+    Mapped files are the code of libraries, which processes share and whose size depends on the page cache. ru_maxrss
+    would not do for this process: across an exec it keeps the size of the parent that forked it.
     """
     status = dict(line.split(":", 1) for line in (_text("/proc/self/status") or "").splitlines())
     own, mapped = (1024 * int(status[name].split()[0]) if name in status else None for name in ("VmHWM", "RssFile"))
@@ -177,7 +238,7 @@ def memory_bytes() -> dict[str, int | None]:
 
 
 def processes_below(root: int) -> list[int]:
-    """A process and all that descend from it; that one alone where the kernel keeps no lists of children."""
+    """A process and all its descendants; only the process itself if the kernel keeps no lists of children."""
     processes = [root]
     for process in processes:  # grows as it goes
         for _, folder in threads_of([process]):
@@ -186,14 +247,14 @@ def processes_below(root: int) -> list[int]:
 
 
 def threads_of(processes: Iterable[int]) -> Iterator[tuple[int, str]]:
-    """Every thread of some processes, with its folder; a process that has ended has none."""
+    """Every thread of the processes, with its folder; processes that have ended are skipped."""
     for process in processes:
         with suppress(OSError):
             yield from ((int(name), f"/proc/{process}/task/{name}") for name in os.listdir(f"/proc/{process}/task"))
 
 
 def _waits(processes: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """Nanoseconds every thread has run, and has waited for a CPU."""
+    """Nanoseconds that every thread has run, and has waited for a CPU."""
     waits = {}
     for thread, folder in threads_of(processes):
         text = _text(f"{folder}/schedstat")
@@ -204,7 +265,7 @@ def _waits(processes: Iterable[int]) -> dict[int, tuple[int, int]]:
 
 
 def _cpu_seconds(process: int) -> float:
-    """The CPU time of another process by its clock, which has that of threads that have ended too."""
+    """The CPU time of another process by its clock, which includes threads that have ended."""
     try:
         return time.clock_gettime(~process << 3 | SCHEDULER_CLOCK)  # as clock_getcpuclockid(3) makes it
     except OSError:
@@ -212,89 +273,57 @@ def _cpu_seconds(process: int) -> float:
 
 
 def _busy_seconds(before: Reading, after: Reading, cpus: int) -> float | None:
-    """How long so many CPUs were busy between two readings, by anybody.
+    """The time that this number of CPUs was busy between two readings, with work of any process.
 
-    A tick counts whoever runs at that moment as busy for all of it, and CPUs that work and pause together are all seen
-    at work, or all at rest. Of a CPU at rest most kernels clock the pauses, so that there is no more than what is left.
+    A tick counts the process that runs at that moment as busy for the whole tick, and CPUs that work and pause together
+    are all sampled at work, or all idle. Most kernels clock the pauses of an idle CPU exactly, which gives an upper
+    limit.
     """
-    seen = _tick_seconds(before.busy_ticks, after.busy_ticks)
-    unused = _tick_seconds(before.unused_ticks, after.unused_ticks)
+    seen = _difference(before.busy_ticks, after.busy_ticks, TICK)
+    unused = _difference(before.unused_ticks, after.unused_ticks, TICK)
     if seen is None or unused is None:
         return seen
     return min(seen, max(0.0, cpus * (after.clock_seconds - before.clock_seconds) - unused))
 
 
-def _processor_ticks(cpus: CpuSet, siblings: CpuSet, beside: CpuSet) -> dict[str, Any]:
-    """Ticks the point's CPUs, their idle siblings and all others were busy, by anybody, were stolen or at rest."""
-    busy = unused = sibling_busy = elsewhere = stolen = 0
-    known = cpus | siblings | beside
-    text, now = _text("/proc/stat"), time.perf_counter()
-    if text is None:
-        names = ("busy_ticks", "unused_ticks", "sibling_busy_ticks", "elsewhere_busy_ticks", "steal_ticks")
-        return {"clock_seconds": now, **dict.fromkeys(names)}
-    for line in text.splitlines():
-        name, *ticks = line.split()
+def _processor_ticks(stat: str) -> dict[int, dict[str, int]]:
+    """Ticks that each CPU was busy, unused or stolen so far; empty if the machine does not report them."""
+    ticks = {}
+    for line in stat.splitlines():
+        name, *numbers = line.split()
         if name.startswith("cpu") and name != "cpu":
-            cpu = int(name[3:])
-            user, nice, system, idle, iowait, irq, softirq, steal = map(int, ticks[:8])
-            ran = user + nice + system + irq + softirq
-            busy += ran * (cpu in cpus)
-            unused += (idle + iowait + steal) * (cpu in cpus)
-            sibling_busy += ran * (cpu in siblings)
-            elsewhere += ran * (cpu not in known)
-            stolen += steal * (cpu in cpus)
-    return {
-        "clock_seconds": now,
-        "busy_ticks": busy,
-        "unused_ticks": unused,
-        "sibling_busy_ticks": sibling_busy if siblings else None,
-        "elsewhere_busy_ticks": elsewhere,
-        "steal_ticks": stolen,
-    }
+            user, nice, system, idle, iowait, irq, softirq, steal = map(int, numbers[:8])
+            busy = user + nice + system + irq + softirq
+            ticks[int(name[3:])] = {"busy": busy, "unused": idle + iowait + steal, "steal": steal}
+    return ticks
 
 
-def _pressure() -> int | None:
-    """Microseconds in which somebody on the machine waited for a CPU."""
-    text = _text("/proc/pressure/cpu")
-    return int(text.splitlines()[0].rpartition("total=")[2]) if text else None
+def _sum(ticks: Mapping[int, Mapping[str, int]], kind: str, cpus: Iterable[int]) -> int | None:
+    return sum(ticks[cpu][kind] for cpu in cpus if cpu in ticks) if ticks else None
 
 
 def _mhz(cpus: CpuSet) -> float | None:
-    """The mean clock the point's CPUs are running at; None where none is measured, as in most virtual machines."""
+    """The mean clock of CPUs; None if it is unknown, as in most virtual machines."""
     clocks = [_number(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq") for cpu in cpus]
-    total = _sum(clocks)
-    return None if total is None else total / len(clocks) / 1000
+    known = [clock for clock in clocks if clock is not None]
+    return sum(known) / len(known) / 1000 if known and len(known) == len(clocks) else None
 
 
 def _temperature() -> float | None:
-    """The hottest processor sensor."""
     zones = [
-        _number(str(zone / "temp"))
-        for zone in _glob("/sys/class/thermal", "thermal_zone*")
-        if any(word in (_text(str(zone / "type")) or "").lower() for word in ("cpu", "pkg", "core", "soc"))
+        _number(f"{zone}/temp")
+        for zone in sorted(Path("/sys/class/thermal").glob("thermal_zone*"))
+        if any(word in (_text(f"{zone}/type") or "").lower() for word in ("cpu", "pkg", "core", "soc"))
     ]
     known = [zone for zone in zones if zone is not None]
     return max(known) / 1000 if known else None
 
 
-def _tick_seconds(before: int | None, after: int | None) -> float | None:
-    return _both(before, after, 1 / TICKS_PER_SECOND)
-
-
-def _both(before: int | None, after: int | None, unit: float) -> float | None:
-    """The difference in a unit; None where either is unknown or the counter began anew."""
+def _difference(before: int | None, after: int | None, unit: float) -> float | None:
+    """The difference in a unit; None if either value is unknown or the counter was reset."""
     if before is None or after is None or after < before:
         return None
     return (after - before) * unit
-
-
-def _sum(values: list[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
-
-
-def _glob(folder: str, pattern: str) -> Iterable[Path]:
-    return sorted(Path(folder).glob(pattern))
 
 
 def _number(path: str) -> int | None:

@@ -1,9 +1,9 @@
-"""The child: checks where it is pinned, builds a workload, times its steps, replies on a pipe of its own.
+"""The child: checks its affinity mask, builds a workload, times its steps, and replies on its own pipe.
 
-Started by the launcher as `python -c "…; main(started_ns)" REPLY_FD CONTROL_FD`, or forked from a server, which calls
-`run_and_exit`. What it is to run comes through its control pipe, since every user can read a command line.
-Never prints: networks and libraries do, so stdout means nothing. It imports little, because every start pays for it,
-and nothing that starts threads before it has checked its pinning.
+The launcher starts it as `python -c "…; main(started_ns)" REPLY_FD CONTROL_FD`, or a server forks it and calls
+`run_and_exit`. Its run comes through its control pipe, since every user can read a command line. It never prints:
+networks and libraries do, so stdout has no meaning. It imports little, because every start pays for it, and nothing
+that starts threads before it has checked its mask.
 """
 
 import importlib.util
@@ -41,34 +41,33 @@ from scaling.running.messages import (
 )
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 
-# Tracing, allocation and caches settle in the first few steps (TensorFlow's third step is still 1.26 times the rest);
-# which of the steps were warm-up is judged afterwards, from all of them.
+# Tracing, allocation and caches settle in the first few steps (TensorFlow's third step still takes 1.26 times as long
+# as later ones). The number of warm-up steps is detected afterwards, from all steps.
 LEAST_STEPS = 13
 SET_ASIDE = 3
 
-# A check costs a sort, so it is done at step counts that grow by this factor.
+# A check costs a sort, so checks happen at step counts that grow by this factor.
 GROWTH = 1.25
 
-# A process that sleeps until a moment wakes up late; this long before it, it waits awake.
+# A sleeping process wakes up late, so it spins for this long before the requested moment.
 AWAKE_SECONDS = 0.002
 
-# Above this a float no longer counts one by one.
+# The limit up to which a float represents every integer.
 MOST_ITEMS = 2**53
 
-# A reason is a line that a person reads.
+# The limit for the characters of an error message.
 LONGEST_REASON = 1000
 
-# Packages whose version explains a result, where a workload has imported them.
-NAMED_VERSIONS = ("numpy", "keras", *(package for one in FRAMEWORKS.values() for package in one.packages))
+# Packages whose version explains a result if a workload has imported them.
+NAMED_VERSIONS = ("numpy", "keras", *(package for facts in FRAMEWORKS.values() for package in facts.packages))
 
-# Comes with the extra of every framework.
-KERAS = "keras"
+KERAS = "keras"  # comes with the extra of every framework
 
 
 class Limits(NamedTuple):
-    """How exactly a launch should know its own median, how long it may try, and how many steps are worth taking.
+    """The relative precision that a launch needs for its median, its time limit, and its number of steps if known.
 
-    The number of steps is known once earlier launches show what a launch and a step cost and add; then it decides.
+    Earlier launches determine the number of steps, from the cost and benefit of a launch and a step; then it decides.
     """
 
     precision: float
@@ -77,7 +76,7 @@ class Limits(NamedTuple):
 
 
 class Pipes:
-    """The child's ends of its pipes to the parent: messages out, its run and its turns in, a line for each."""
+    """The child's ends of its pipes to the parent: it writes messages, and reads its run and turns, one per line."""
 
     def __init__(self, reply_fd: int, control_fd: int) -> None:
         self._reply_fd = reply_fd
@@ -88,15 +87,15 @@ class Pipes:
         send(self._reply_fd, message)
 
     def run(self) -> RunRequest:
-        """Sleep until the run is requested; the process ends where nobody is left to do so."""
+        """Sleep until the run is requested; the process ends if its parent has ended."""
         line = self._control.readline()
         if not line.endswith(b"\n"):
-            os._exit(1)  # the sweep was killed while we were being started
+            os._exit(1)  # the sweep was killed while this process started
         request = decode_request(line, RunRequest)
         return replace(request, workload=WorkloadSpec(**request.workload))  # type: ignore[arg-type]
 
     def next_turn(self) -> TurnRequest | None:
-        """Sleep until a turn is requested; None once there will be none."""
+        """Sleep until a turn is requested; None if no more turns follow."""
         line = self._control.readline()
         return decode_request(line, TurnRequest) if line else None
 
@@ -112,7 +111,7 @@ def main(started_ns: int) -> None:
 
 
 def run_and_exit(request: RunRequest, pipes: Pipes, started_ns: int) -> NoReturn:
-    """Execute a run, send the reply, and exit at once: tearing a framework down can take a second."""
+    """Execute a run, send the reply, and exit at once: shutting a framework down can take a second."""
     try:
         pipes.send(measure(request, started_ns, pipes))
     except BaseException as error:
@@ -128,12 +127,17 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     """Measure one run."""
     if request.group is not None:
         quota_groups.join(request.group)
-    cpus = _check_pinning(request.cpus)
+    cpus = frozenset(os.sched_getaffinity(0))
+    if cpus != parse_list(request.cpus):
+        raise RuntimeError(f"CPUs {request.cpus} were requested, but the kernel gave {format_list(cpus)}")
     policy = witness.memory_policy() if request.memory != "none" else None
     hardware = HardwareCounters()  # counts the threads that are started from here on
 
-    # Only here is anything of `workloads` imported: threads inherit the CPUs they are started on.
-    factory, setting = _load_factory(request.workload), _setting(request.setting)
+    # `workloads` is imported only now: threads inherit the CPUs they are started on.
+    factory = _load_factory(request.workload)
+    from scaling.workloads.base import Setting
+
+    setting: Any = Setting(**request.setting)  # type: ignore[arg-type]
     framework = _framework(request.framework, setting, request.device)
     imported = time.monotonic_ns()
     workload = _build(factory, setting, framework, request)
@@ -156,6 +160,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         workload.close()
     profiled = framework.profile_device(workload) if framework and request.device != "cpu" else None
     first_loss, last_loss = _ends(getattr(workload, "losses", None))
+    truth = getattr(workload, "truth", None)
     return RunResult(
         started_ns=started_ns,
         step_seconds=tuple(measured.steps),
@@ -167,7 +172,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         first_loss=first_loss,
         last_loss=last_loss,
         cautions=tuple(framework.cautions()) if framework else (),
-        truth=_stated_truth(workload),
+        truth=None if truth is None else StatedTruth(**truth),
         sections=RunSections(
             imports=(imported - started_ns) / 1e9,
             init=(built - imported) / 1e9,
@@ -188,41 +193,33 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     )
 
 
-def _check_pinning(wanted: str) -> frozenset[int]:
-    """The CPUs of this process, which must be those of its request."""
-    cpus = frozenset(os.sched_getaffinity(0))
-    if cpus != parse_list(wanted):
-        raise RuntimeError(f"asked for CPUs {wanted}, but the kernel gave {format_list(cpus)}")
-    return cpus
+def _build(factory: Any, setting: Any, framework: Any, request: RunRequest) -> Any:
+    """The workload; a network's framework compiles its step."""
+    from scaling.workloads.base import Network
 
+    spec = request.workload
+    if spec.file is None:
+        workload = factory(setting, **spec.options)
+    else:
+        # Imported here because only a user's file needs it.
+        from scaling.running.own_workloads import own_workload
 
-def _build(factory: Callable[..., Any], setting: Any, framework: Any, request: RunRequest) -> Any:
-    """The workload; the step of a network is compiled by its framework."""
-    workload = _make(factory, setting, request.workload)
-    if _is_network(workload):
+        workload = own_workload(f"{os.path.basename(spec.file)}:{spec.name}", factory, setting, spec.options)
+    if isinstance(workload, Network):
         if framework is None or not _is_made_with(workload.model, request.framework):
             raise TypeError(
                 f"this network was not made with framework = {request.framework!r}; name its framework in the study"
             )
         return framework.compile_step(workload, setting.mode, request.jit, setting.data, setting.pipeline_threads)
     if setting.data != "fixed":
-        raise TypeError(f"data = {setting.data!r} is for networks, and this workload takes its steps by itself")
+        raise TypeError(f"data = {setting.data!r} is for networks, but this workload takes its own steps")
     if request.traced:
-        raise TypeError("only a network has ops to trace, and this workload takes its steps by itself")
+        raise TypeError("only a network has ops to trace, but this workload takes its own steps")
     return workload
 
 
-def _make(factory: Any, setting: Any, spec: WorkloadSpec) -> Any:
-    if spec.file is None:
-        return factory(setting, **spec.options)
-    # Only here: nothing else has to be made out.
-    from scaling.running.own_workloads import own_workload
-
-    return own_workload(f"{os.path.basename(spec.file)}:{spec.name}", factory, setting, spec.options)
-
-
 def _is_made_with(model: Any, framework: str) -> bool:
-    """Whether a framework can carry a model out: a module of torch that is none of Keras is torch's alone."""
+    """Whether a framework can execute a model; only torch executes a torch module that is not from Keras."""
     is_keras = KERAS in sys.modules and isinstance(model, sys.modules[KERAS].Model)
     is_torch = "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module)
     return is_keras or not is_torch or framework == "torch"
@@ -231,7 +228,7 @@ def _is_made_with(model: Any, framework: str) -> bool:
 def _take_first_step(
     workload: Any, framework: Any, traced: int | None
 ) -> tuple[float, list[float], tuple[TracedStep, ...]]:
-    """The seconds of the first step, those of further steps it has timed itself, and so many traced steps."""
+    """Seconds of the first step and of further steps that it has timed itself, and the traced steps."""
     if traced:
         first, steps = framework.trace_step(workload, traced)
         return first, [], steps
@@ -240,8 +237,7 @@ def _take_first_step(
 
 
 class RunCpus(NamedTuple):
-    """The CPUs of a run, those that share a core with them, the counters of what it executes there, the threads of its
-    input pipeline, and the CPUs of the other replicas of its pack."""
+    """The CPUs and hardware counters of a run, sibling CPUs, pipeline threads, and CPUs of other replicas."""
 
     cpus: frozenset[int]
     siblings: frozenset[int]
@@ -255,9 +251,9 @@ class RunCpus(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The seconds of all steps, the turns they fall into, why they ended, and the counters of those that count.
+    """The seconds of all steps, their turns, the reason for the end, and the counters of the counted steps.
 
-    `seconds` is how long these took, `active_seconds` how long all of them took. One that took no turns has one span.
+    `seconds` is the duration of the counted steps, `active_seconds` of all steps. A run without turns has one span.
     """
 
     steps: list[float]
@@ -270,7 +266,6 @@ class Measured(NamedTuple):
 
 
 def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: RunCpus) -> Measured:
-    """Take steps until there are enough."""
     visits = witness.Visits()
     before = cpu_sets.read()
     start = time.perf_counter()
@@ -288,15 +283,11 @@ def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: Run
 
 
 def _witness(before: witness.Reading, cpu_sets: RunCpus, visits: witness.Visits) -> dict[str, Any]:
-    """What has happened since a reading."""
     return witness.witness(before, cpu_sets.read(), visits, cpu_sets.cpus, cpu_sets.pipeline)
 
 
 def _take_fixed_steps(workload: Any, steps: list[float], warmup: int, counted: int, cpu_sets: RunCpus) -> Measured:
-    """Take exactly so many steps after exactly so many of warm-up, which are not witnessed.
-
-    What a workload has timed itself beyond either number is dropped.
-    """
+    """Take exactly `counted` steps after `warmup` steps without witness; surplus self-timed steps are dropped."""
     begin = time.perf_counter()
     while len(steps) < warmup:
         steps += _time_step(workload.step)
@@ -314,13 +305,12 @@ def _take_fixed_steps(workload: Any, steps: list[float], warmup: int, counted: i
 
 
 def _take_executions(workload: Any, cpu_sets: RunCpus) -> Measured:
-    """Execute a program as often as it is to be, with nothing else in between that counts."""
     turn, span, steps, counters = _take_program_turn(workload, TurnRequest(1, 0.0, 0.0), cpu_sets)
     return Measured(steps, [], EXECUTIONS, turn.seconds, turn.seconds, counters, [span])
 
 
 def _take_turns(workload: Any, steps: list[float], cpu_sets: RunCpus, pipes: Pipes) -> Measured:
-    """Take turns as long as they are requested, asleep in between; those of warm-up are not witnessed."""
+    """Take turns while they are requested, and sleep in between; warm-up turns are not witnessed."""
     visits = witness.Visits()
     turns: list[Turn] = []
     spans: list[TurnSpan] = []
@@ -349,9 +339,9 @@ def _take_turns(workload: Any, steps: list[float], cpu_sets: RunCpus, pipes: Pip
 def _take_turn(
     workload: Any, steps: list[float], request: TurnRequest, cpu_sets: RunCpus, visits: witness.Visits
 ) -> tuple[Turn, TurnSpan, dict[str, Any]]:
-    """Append the steps of one turn: first those that do not count, then at least one that does."""
+    """Append the steps of one turn: first steps that do not count, then at least one that does."""
     earlier = 0 if request.round == WARMUP_ROUND else len(steps)
-    # A step as long as a turn is a turn by itself: what is cold at its start is a small part of it.
+    # A step as long as a turn needs no settling: cold caches at its start are a small part of it.
     settle = 0.0 if steps and median(steps[-3:]) >= request.seconds else request.settle_seconds
     began = _wait_for_start(request)
     origin = began if request.start_at is None else request.start_at
@@ -371,7 +361,7 @@ def _take_turn(
 
 
 def _wait_for_start(request: TurnRequest) -> float:
-    """The time at which a turn begins: now or, with the other replicas of a pack, when it was asked to."""
+    """The start of a turn: now or, with the other replicas of a pack, at the requested time."""
     if request.start_at is None:
         return time.perf_counter()
     while (ahead := request.start_at - time.perf_counter()) > 0:
@@ -383,7 +373,7 @@ def _wait_for_start(request: TurnRequest) -> float:
 def _take_program_turn(
     workload: Any, request: TurnRequest, cpu_sets: RunCpus
 ) -> tuple[Turn, TurnSpan, list[float], dict[str, Any]]:
-    """Execute a program as often as it is to be; what prepares it is neither timed nor witnessed. It has no warm-up."""
+    """Execute a program the requested number of times, without timing its preparation. It has no warm-up."""
     steps: list[float] = []
     parts: list[dict[str, Any]] = []
     seconds, began, now = 0.0, None, time.perf_counter()
@@ -403,22 +393,12 @@ def _take_program_turn(
 
 
 def _turn(round_number: int, steps: int, unsettled: int, seconds: float, counters: Mapping[str, Any]) -> Turn:
-    return Turn(
-        round=round_number,
-        steps=steps,
-        unsettled=unsettled,
-        seconds=seconds,
-        cpu_seconds=counters.get("cpu_seconds"),
-        busy_seconds=counters.get("busy_seconds"),
-        steal_seconds=counters.get("steal_seconds"),
-        wait_seconds=counters.get("run_queue_wait_seconds"),
-        sibling_seconds=counters.get("sibling_busy_seconds"),
-        elsewhere_seconds=counters.get("elsewhere_busy_seconds"),
-    )
+    seen = {of_turn: counters.get(name) for name, of_turn in witness.OF_TURNS.items()}
+    return Turn(round_number, steps, unsettled, seconds, **seen)
 
 
 def _time_step(step: Callable[[], Any]) -> list[float]:
-    """Call a step once: the seconds it took, or those it returns for steps that it has timed itself."""
+    """Call a step once; returns its seconds, or the seconds that it returns for steps that it has timed itself."""
     start = time.perf_counter()
     returned = step()
     seconds = time.perf_counter() - start
@@ -449,7 +429,6 @@ def _item_count(items: Any) -> int:
 
 
 def _ends(losses: Any) -> tuple[float | None, float | None]:
-    """The first and the last loss of a workload, where it has any."""
     if losses is None:
         return None, None
     try:
@@ -469,12 +448,6 @@ def _loss(value: Any) -> float:
     return loss
 
 
-def _stated_truth(workload: Any) -> StatedTruth | None:
-    """What a workload states to be true of itself, if anything."""
-    truth = getattr(workload, "truth", None)
-    return None if truth is None else StatedTruth(**truth)
-
-
 def _load_factory(spec: WorkloadSpec) -> Callable[..., Any]:
     if spec.file is None:
         module = importlib.import_module(spec.name if "." in spec.name else f"scaling.workloads.{spec.name}")
@@ -486,7 +459,7 @@ def _load_factory(spec: WorkloadSpec) -> Callable[..., Any]:
 
 
 def _load_module(path: str) -> ModuleType:
-    """A user's own file as a module, with its neighbours importable, as if Python had been started on it."""
+    """A user's file as a module, with its folder importable, as if Python had been started on it."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     spec = importlib.util.spec_from_file_location(os.path.basename(path).removesuffix(".py"), path)
     assert spec is not None
@@ -497,23 +470,11 @@ def _load_module(path: str) -> ModuleType:
     return module
 
 
-def _setting(values: Mapping[str, Any]) -> Any:
-    from scaling.workloads.base import Setting
-
-    return Setting(**values)
-
-
-def _is_network(workload: Any) -> bool:
-    from scaling.workloads.base import Network
-
-    return isinstance(workload, Network)
-
-
 def _framework(name: str, setting: Any, device: str) -> Any:
-    """The framework of a run with its threads, seed and device set; None where its workload has imported none."""
+    """The framework of a run with its threads, seed and device set; None if its workload has not imported it."""
     if KERAS not in sys.modules and name not in sys.modules:
         if device != "cpu":
-            raise TypeError(f"device = {device!r} is for workloads of a framework, and this one has imported none")
+            raise TypeError(f"device = {device!r} is for workloads of a framework, but this one has not imported any")
         return None
     module = importlib.import_module(f"scaling.running.frameworks.{name}")
     return module.FRAMEWORK(setting.intra, setting.inter, setting.seed, device)
@@ -526,7 +487,7 @@ def _versions() -> dict[str, str]:
 
 
 def reason(error: BaseException) -> str:
-    """An error in one line, with where in the user's code it came from or, for a missing extra, how to install it."""
+    """An error in one line, with its place in the user's code or, for a missing extra, how to install it."""
     missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if missing in (*FRAMEWORKS, KERAS):
         extra = os.environ.get("KERAS_BACKEND", TENSORFLOW) if missing == KERAS else missing
@@ -539,12 +500,12 @@ def reason(error: BaseException) -> str:
 
 
 def _explains_itself(error: BaseException) -> bool:
-    """Whether an error says all there is to say, as that of a program does."""
+    """Whether the message of an error is sufficient, as for errors of programs."""
     return getattr(error, "explains_itself", False) is True
 
 
 def stop_reason(step_seconds: Sequence[float], elapsed: float, limits: Limits) -> str | None:
-    """Why no further step is needed: 'precision', 'steps', 'max_seconds', or None to go on."""
+    """The reason to stop: 'precision', 'steps' or 'max_seconds'; None to go on."""
     if elapsed >= limits.max_seconds:
         return "max_seconds"
     if len(step_seconds) < LEAST_STEPS:
@@ -555,7 +516,7 @@ def stop_reason(step_seconds: Sequence[float], elapsed: float, limits: Limits) -
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half the 95 % interval of the median, from order statistics, as a ratio of the median."""
+    """Half the 95 % confidence interval of the median, from order statistics, as a ratio of the median."""
     ordered = sorted(values)
     count = len(ordered)
     reach = 0.98 * sqrt(count)  # 1.96 standard deviations of a binomial with p = 1/2
@@ -565,5 +526,5 @@ def half_width(values: Sequence[float]) -> float:
 
 
 def next_check(steps: int) -> int:
-    """The step count at which to check again."""
+    """The step count at the next check."""
     return max(LEAST_STEPS, int(steps * GROWTH) + 1)

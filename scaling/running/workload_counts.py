@@ -1,7 +1,7 @@
 """The size of a workload, counted: parameters, multiply-adds, memory of its weights, memory traffic.
 
-Counting builds every network and passes an item or two through it, operation by operation, which takes a while: it is
-done in a child process, and the counts are cached until a workload or the framework changes.
+Counting builds every network and executes an item or two op by op, which takes long. It happens in a child process, and
+the counts are cached until a workload or the framework changes.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ Counts = dict[str, dict[str, Any]]
 
 
 def counts(names: Sequence[str]) -> Counts:
-    """Parameters, forward GMACs per item and bytes of weights of each of these networks at published size, by name."""
+    """Parameters, forward GMACs per item and bytes of weights of these networks at published size, by name."""
     return _cached_counts("count_networks", "workloads", names)
 
 
 def pass_counts(names: Sequence[str], size: str, mode: str) -> Counts:
-    """A network's size and its step: GMACs and bytes moved per item, and bytes moved per step beside those."""
+    """A network's size and its step: GMACs and bytes moved per item, and further bytes moved per step."""
     return _cached_counts("count_steps", f"passes-{size}-{mode}", names, size, mode)
 
 
@@ -54,16 +54,15 @@ def _cached_counts(function: str, subject: str, names: Sequence[str], *arguments
 
 
 def _read_cache(path: Path) -> Counts:
-    """What was counted before; nothing where that cannot be read."""
     try:
         known = json.loads(read_regular_text(path))
     except (StoreError, ValueError, RecursionError):
         return {}
-    return known if isinstance(known, dict) and all(isinstance(one, dict) for one in known.values()) else {}
+    return known if isinstance(known, dict) and all(isinstance(counted, dict) for counted in known.values()) else {}
 
 
 def _write_cache(path: Path, known: Counts) -> None:
-    """Keep counts for the next time; where that cannot be, they are counted again."""
+    """Cache counts if possible; otherwise they are counted again."""
     with suppress(OSError, StoreError):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, json.dumps(known))
@@ -71,7 +70,7 @@ def _write_cache(path: Path, known: Counts) -> None:
 
 def _count_in_child(function: str, arguments: Sequence[str]) -> Counts:
     command = [sys.executable, "-P", "-c", CODE.format(function), *arguments]
-    with TemporaryDirectory(prefix="scaling-") as scratch:  # what Keras and matplotlib would leave in the user's home
+    with TemporaryDirectory(prefix="scaling-") as scratch:  # for files that Keras and matplotlib put into the home
         homes = dict.fromkeys(("KERAS_HOME", "MPLCONFIGDIR"), scratch)
         environment = {**os.environ, **QUIET_CPU, "KERAS_BACKEND": "tensorflow", **homes}
         child = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -83,7 +82,7 @@ def _count_in_child(function: str, arguments: Sequence[str]) -> Counts:
 
 
 def _cache_path(subject: str) -> Path | None:
-    """Where counts are cached: under a name that changes with the workloads and the framework."""
+    """The path of cached counts, whose name depends on the workloads and the framework; None without a cache folder."""
     folder = cache_folder()
     if folder is None:
         return None
@@ -96,7 +95,7 @@ def _cache_path(subject: str) -> Path | None:
 
 
 def cache_folder() -> Path | None:
-    """Where this user's caches are; None for a user who has no home."""
+    """The folder of this user's caches; None for a user without a home."""
     try:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:

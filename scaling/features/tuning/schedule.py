@@ -25,6 +25,7 @@ from scaling.features.tuning.search import (
     next_cohort,
     outcome,
 )
+from scaling.running.loop import Runs
 from scaling.study.planning import Cohort, Point, Run, estimated_seconds
 from scaling.study.spec import Study
 
@@ -44,7 +45,7 @@ def most_launches(settings: int, has_budget: bool) -> int:
     return max(LEAST_LAUNCHES, ceil(COST_SHARE * GRID_LAUNCHES * settings))
 
 
-class TuningSchedule:
+class TuningSchedule(Runs):
     """The runs of a search, cohort by cohort."""
 
     def __init__(
@@ -59,14 +60,11 @@ class TuningSchedule:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """`points` are the settings of the space by index; `block` gives the runs of some of them in a cohort."""
-        self.study, self.space, self.objective, self.now = study, space, objective, now
+        super().__init__(study, budget_seconds, now)
+        self.space, self.objective = space, objective
         self.points = tuple(points)
         self.block = block
-        self.deadline = None if budget_seconds is None else now() + budget_seconds
         self.limit = most_launches(len(self.points), budget_seconds is not None)
-        self.completed = 0
-        self.walls: dict[Point, float] = {}
-        self.pending: list[Run] = []
         self._overheads: list[float] = []
         self._numbers: dict[Point, int] = {}
         self._launches: list[CohortLaunch] = []

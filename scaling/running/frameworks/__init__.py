@@ -1,1 +1,1 @@
-"""How the threads of each framework are set, and how a step is compiled in it. Imported in the child only."""
+"""One module per framework, which sets its threads and compiles a step in it. Imported by child processes only."""

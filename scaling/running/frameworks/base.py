@@ -1,28 +1,43 @@
-"""What a worker asks of a framework, and what the steps of networks have in common under all of them.
+"""The base of every framework and of a network's step in it.
 
-A module of this package with the name of a framework has it as `FRAMEWORK`. Importing the module imports the framework
-and starts nothing in it: no thread, no runtime, no device. A server that forks does no more than that.
+A module of this package with the name of a framework exports it as `FRAMEWORK`. Importing the module imports the
+framework and starts nothing in it: no thread, no runtime, no device. A server that forks does no more than that.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, Protocol
+import os
+from typing import Any
 
 from scaling.analysis.device_profile import DeviceProfile
 from scaling.analysis.traces import TracedStep
-from scaling.running.frameworks.feeding import ONE_BATCH, Source, Tensors, open_feed
+from scaling.running.frameworks.feeding import (
+    ONE_BATCH,
+    Feed,
+    Source,
+    Tensors,
+    open_feed,
+    pipeline_pool,
+    pipeline_threads,
+)
 
 POOL_WORDS = {"intra": "intra-op", "inter": "inter-op", "pipeline": "pipeline"}
 
+# Optimizers with fused kernels, and settings of Keras optimizers that these kernels lack.
+FUSED = ("SGD", "RMSprop", "Adam")
+NOT_FUSED = (
+    *("weight_decay", "clipvalue", "use_ema", "amsgrad", "centered"),
+    *("loss_scale_factor", "gradient_accumulation_steps"),
+)
+
 
 class FrameworkError(ValueError):
-    """What a framework cannot do that was asked of it, in a sentence."""
+    """A request that a framework cannot meet, in a sentence."""
 
     explains_itself = True
 
 
 class NetworkStep:
-    """A network's step in one mode: how a framework takes it is up to its own class."""
+    """A network's step in one mode; subclasses execute it in their framework."""
 
     def __init__(self, network: Any, mode: str, tensors: Tensors, source: Source = ONE_BATCH) -> None:
         self.network = network
@@ -34,63 +49,94 @@ class NetworkStep:
         self._tensors = tensors
 
     def prepare(self) -> None:
-        """Make the batches, and have a pipeline begin."""
+        """Make the batches and start the pipeline, if there is one."""
         self._feed = open_feed(self.network, self.source, self._tensors, with_targets=self.trains)
 
     def step(self) -> None:
-        """Take a step; a loss that is no number ends the run, since what follows it is no training."""
+        """Take a step; a loss that is not finite ends the run, since training has failed."""
         result = self._take(next(self._feed.batches))
         self.taken += 1
         if self.trains:
-            self._record_loss(float(result))
+            loss = float(result)
+            if not math.isfinite(loss):
+                raise ArithmeticError(f"the loss is {loss} after {self.taken} steps")
+            self.losses = [*self.losses[:1], loss]
 
     def _take(self, batch: Any) -> Any:
-        """Take a step on a batch and wait for it; the loss, where it trains."""
+        """Take a step on a batch and wait for it; returns the loss when training."""
         raise NotImplementedError
 
-    def _record_loss(self, loss: float) -> None:
-        if not math.isfinite(loss):
-            raise ArithmeticError(f"the loss is {loss} after {self.taken} steps")
-        self.losses[1:] = [loss] if self.losses else []
-        self.losses = self.losses or [loss]
+
+class ConvertedTensors(Tensors):
+    """Batches of a framework other than TensorFlow, which copies a pipeline's batches to the device in each step."""
+
+    def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
+        """Batches of a `tf.data` pipeline that prepares items ahead of the steps."""
+        # Imported here because only a pipeline needs TensorFlow.
+        from scaling.running.frameworks.pipeline import host_pipeline
+
+        return host_pipeline(pool, photographs, threads, self.convert)
 
 
-class Framework(Protocol):
-    """A framework in this process, made with its threads, seed and device, which are set before its runtime starts.
+class Framework:
+    """A framework in this process; its threads, seed and device are set before its runtime starts.
 
-    Threads of 0 are as many as the CPUs of this process.
+    A number of threads of 0 means one per CPU of this process.
     """
 
-    def __init__(self, intra: int, inter: int, seed: int, device: str = "cpu") -> None: ...
+    def __init__(self, intra: int, inter: int, seed: int, device: str = "cpu") -> None:
+        cpus = len(os.sched_getaffinity(0))
+        self.threads = {"intra": intra or cpus, "inter": inter or cpus}
+        self.seed = seed
 
     def compile_step(
         self, network: Any, mode: str, jit: bool, data: str = "fixed", pipeline_threads: int = 0
     ) -> NetworkStep:
-        """The step of a network, and what it is fed with."""
+        """The step of a network, with its source of batches."""
+        source = Source(data, self.seed, pipeline_threads)
+        if data == "pipeline":
+            self.threads["pipeline"] = source.threads
+        return self._step(network, mode, jit, source)
+
+    def _step(self, network: Any, mode: str, jit: bool, source: Source) -> NetworkStep:
+        raise NotImplementedError
 
     def trace_step(self, step: Any, steps: int) -> tuple[float, tuple[TracedStep, ...]]:
-        """Seconds of the first call of a step that was never called before, and its traced steps."""
+        """Seconds of the first call of a new step, and its traced steps."""
+        raise FrameworkError("the operations of a step are traced under TensorFlow alone; set framework = 'tensorflow'")
 
     def profile_device(self, step: Any) -> DeviceProfile | None:
-        """What some further steps have the GPU do; None where they are not profiled."""
+        """A profile of the GPU during a few further steps; None if the framework has no profiler for it."""
+        return None
 
     def pool_sizes(self) -> dict[str, int]:
-        """How many threads each pool has, once the first step has been taken."""
+        """The number of threads in each pool, known after the first step."""
+        return self._own_pools() | ({"pipeline_pool": pipeline_pool()} if "pipeline" in self.threads else {})
+
+    def _own_pools(self) -> dict[str, int]:
+        return {}
 
     def pipeline_threads(self) -> frozenset[int]:
-        """The threads of the pipeline, once the first step has been taken."""
+        """The threads of the pipeline, known after the first step."""
+        return pipeline_threads()
 
     def cautions(self) -> list[str]:
-        """Settings that did not hold."""
+        """Pools whose size differs from the requested number of threads."""
+        sizes = self.pool_sizes()
+        return [
+            f"{POOL_WORDS[name]} threads: {wanted} expected, but the pool has {sizes[f'{name}_pool']}"
+            for name, wanted in self.threads.items()
+            if sizes[f"{name}_pool"] != wanted
+        ]
 
     def versions(self) -> dict[str, str]:
-        """What explains a result beyond the versions of packages: the GPU, and how its steps are taken."""
+        """Facts beyond package versions that explain a result: the GPU, and how its steps are executed."""
+        return {}
 
 
-def threads_not_held(threads: Mapping[str, int], sizes: Mapping[str, int]) -> list[str]:
-    """Pools whose size is not the number of threads that was set, in words."""
-    return [
-        f"{POOL_WORDS[name]} threads: {wanted} expected, but the pool has {sizes[f'{name}_pool']}"
-        for name, wanted in threads.items()
-        if sizes[f"{name}_pool"] != wanted
-    ]
+def hyper_parameters(optimizer: Any) -> tuple[str, dict[str, Any]] | None:
+    """The name and settings of a Keras optimizer; None if it has no fused update."""
+    name, config = type(optimizer).__name__, optimizer.get_config()
+    constant = not isinstance(config.get("learning_rate"), dict)
+    fused = name in FUSED and constant and not any(config.get(setting) for setting in NOT_FUSED)
+    return (name, config) if fused else None

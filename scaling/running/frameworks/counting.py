@@ -1,4 +1,4 @@
-"""Counts the multiply-adds and memory traffic of a step by watching every operation TensorFlow carries out."""
+"""Counts the multiply-adds and memory traffic of a step from the operations that TensorFlow executes."""
 
 import json
 import math
@@ -9,25 +9,25 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-# Private to TensorFlow, but its only way to see each operation with its shapes, inside loops too.
+# Private to TensorFlow, but the only way to see each operation with its shapes, inside loops too.
 from tensorflow.python.framework import op_callbacks
 
 from scaling.workloads.base import Setting
 
-# Operations that hand a tensor on, or look at nothing but its shape.
+# Operations that pass a tensor on, or read only its shape.
 MOVES_NOTHING = {
     *("ReadVariableOp", "Identity", "IdentityN", "StopGradient", "Reshape", "Squeeze", "ExpandDims", "Shape", "ShapeN"),
     *("Size", "Rank", "Const", "VarHandleOp", "NoOp", "BroadcastGradientArgs"),
 }
-# Operations that read only as much of a table as they hand on.
+# Operations that read only the rows of a table that they pass on.
 READS_ROWS = {"Gather", "GatherV2", "GatherNd", "ResourceGather", "Slice", "StridedSlice"}
 
 
 class StepCounts(NamedTuple):
-    """What a step comes to: multiply-adds of products and convolutions, and bytes that operations move.
+    """The multiply-adds of a step's products and convolutions, and the bytes that its operations move.
 
-    Loops count as often as they turn. Every operand is read once and every result written once, as if nothing stayed
-    in a cache between operations.
+    A loop counts once per iteration. Every operand is read once and every result is written once, as if no cache kept
+    anything between operations.
     """
 
     multiply_adds: int
@@ -41,7 +41,7 @@ def inference(network: Any, inputs: Any) -> StepCounts:
 
 
 def training(network: Any, inputs: Any, targets: Any) -> StepCounts:
-    """The counts of one training step, forward, loss and gradients; the update of the weights is not in them."""
+    """The counts of one training step: forward pass, loss and gradients, without the update of the weights."""
     batch, wanted = (tf.nest.map_structure(tf.convert_to_tensor, part) for part in (inputs, targets))
     variables = [variable.value for variable in network.model.trainable_variables]
 
@@ -54,9 +54,9 @@ def training(network: Any, inputs: Any, targets: Any) -> StepCounts:
 
 
 def _count(step: Callable[[], object], given: Collection[tuple[int, ...]] = ()) -> StepCounts:
-    """What is counted while a step is taken; gradients to what it was `given` are for nobody, and compiled away.
+    """The counts of a step; gradients with respect to the `given` inputs are left out, since compilation removes them.
 
-    What was given is recognised by its shape, before zeros are put around it and after.
+    The given inputs are recognised by their shapes, before and after zero padding.
     """
     products = traffic = 0
     given = set(given)
@@ -84,50 +84,38 @@ def _count(step: Callable[[], object], given: Collection[tuple[int, ...]] = ()) 
 
 
 def _bytes(tensor: Any) -> int:
-    """The bytes of a tensor's elements; none for a handle."""
     held = tensor.dtype not in (tf.resource, tf.variant, tf.string)
-    return _product(tensor.shape) * int(tensor.dtype.size) if held else 0
+    return _elements(tensor) * int(tensor.dtype.size) if held else 0
 
 
-def _product(lengths: Sequence[int]) -> int:
-    return int(math.prod(lengths))
+def _elements(tensor: Any) -> int:
+    return int(math.prod(tensor.shape))
 
 
-def _matrix(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
-    return _product(outputs[0].shape) * int(inputs[0].shape[0 if options.get("transpose_a") else 1])
+def _filter_size(tensor: Any) -> int:
+    return int(math.prod(tensor.shape[:3]))
 
 
 def _batch_product(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
-    return _product(outputs[0].shape) * int(inputs[0].shape[-2 if options.get("adj_x") else -1])
+    return _elements(outputs[0]) * int(inputs[0].shape[-2 if options.get("adj_x") else -1])
 
 
-def _convolution(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
-    return _product(outputs[0].shape) * _product(inputs[1].shape[:3])
-
-
-def _to_input(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
-    """As many as forward: the gradient of every output goes back through the filter."""
-    return _product(inputs[2].shape) * _product(inputs[1].shape[:3])
-
-
-def _to_filter(inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any]) -> int:
-    return _product(inputs[2].shape) * _product(outputs[0].shape[:3])
-
-
-# How many multiply-adds an operation is, from its inputs, its outputs and its options.
+# The multiply-adds of an operation, from its inputs, outputs and options. A gradient costs as much as the forward pass.
 PRODUCTS: dict[str, Callable[[Sequence[Any], Sequence[Any], dict[str, Any]], int]] = {
-    "MatMul": _matrix,
+    "MatMul": lambda inputs, outputs, options: (
+        _elements(outputs[0]) * int(inputs[0].shape[0 if options.get("transpose_a") else 1])
+    ),
     "BatchMatMul": _batch_product,
     "BatchMatMulV2": _batch_product,
     "BatchMatMulV3": _batch_product,
-    "Conv2D": _convolution,
-    "Conv2DBackpropInput": _to_input,
-    "Conv2DBackpropFilter": _to_filter,
+    "Conv2D": lambda inputs, outputs, _: _elements(outputs[0]) * _filter_size(inputs[1]),
+    "Conv2DBackpropInput": lambda inputs, outputs, _: _elements(inputs[2]) * _filter_size(inputs[1]),
+    "Conv2DBackpropFilter": lambda inputs, outputs, _: _elements(inputs[2]) * _filter_size(outputs[0]),
 }
 
 
 def count_networks() -> None:
-    """In the child: count the networks named on the command line and print them as one line of JSON."""
+    """In the child: count the networks on the command line and print the counts as one line of JSON."""
     counted = {}
     for name in sys.argv[1:]:
         network, inputs, _ = _network(name, "published", "infer", items=1)
@@ -136,7 +124,7 @@ def count_networks() -> None:
 
 
 def count_steps() -> None:
-    """In the child: the same for steps of a size and mode, from a batch of one item and a batch of two."""
+    """In the child: count steps of one size and mode, using batches of one and two items, and print them likewise."""
     size, mode, *names = sys.argv[1:]
     counted = {}
     for name in names:
@@ -155,7 +143,6 @@ def count_steps() -> None:
 
 
 def _network(name: str, size: str, mode: str, items: int) -> tuple[Any, Any, Any]:
-    """A network, its inputs and its targets."""
     setting = Setting(mode, size, items=items, times=1, cores=1, smt=1, intra=0, inter=0, seed=1)
     network = import_module(f"scaling.workloads.{name}").build(setting)
     return network, *network.data()
@@ -166,7 +153,3 @@ def _size(network: Any) -> dict[str, int]:
         "parameters": sum(_elements(variable) for variable in network.model.trainable_variables),
         "weights_bytes": sum(4 * _elements(variable) for variable in network.model.variables),
     }
-
-
-def _elements(variable: Any) -> int:
-    return math.prod(variable.shape)

@@ -1,4 +1,4 @@
-"""The GPU of a run: what it is, by its framework and its driver (NVML), and how its absence is worded."""
+"""The GPU of a run: its facts from the framework and the driver (NVML), and its profile."""
 
 import gzip
 import json
@@ -15,12 +15,12 @@ from scaling.running.frameworks.base import FrameworkError
 
 GPU = "gpu"
 
-# Steps that are profiled after those that are measured.
+# The number of steps that are profiled after the measured ones.
 PROFILED_STEPS = 5
 
 
 def no_gpu(framework: str) -> FrameworkError:
-    """What a run on a GPU ends with where its framework finds none."""
+    """The error of a run whose framework finds no GPU."""
     return FrameworkError(
         f"device = 'gpu' needs a GPU, and {framework} finds none; install a build of {framework} for this machine's "
         "GPU, or set device = 'cpu'"
@@ -28,39 +28,34 @@ def no_gpu(framework: str) -> FrameworkError:
 
 
 def gpu_facts(name: str) -> dict[str, str]:
-    """The GPU of this process under its framework's name, and its memory and driver where nvidia-ml-py is installed."""
+    """The GPU's name in its framework, and its memory and driver if nvidia-ml-py is installed."""
+    facts = {"gpu": name}
     try:
-        import pynvml
+        import pynvml as nvml
 
-        pynvml.nvmlInit()
-    except Exception:  # neither the package nor the driver's library need be there
-        return {"gpu": name}
-    try:
-        memory = pynvml.nvmlDeviceGetMemoryInfo(_handle(pynvml)).total
-        return {"gpu": name, "gpu_memory": f"{memory / 2**30:.1f} GiB", "gpu_driver": _text(pynvml)}
-    except pynvml.NVMLError:
-        return {"gpu": name}
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def _handle(nvml: Any) -> Any:
-    """The device that this process sees first: by its number, or as schedulers name it."""
+        nvml.nvmlInit()
+    except Exception:  # the package or the driver's library may be missing
+        return facts
+    # The device that this process sees first: by its index, or by its UUID as schedulers name it.
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
-    return nvml.nvmlDeviceGetHandleByIndex(int(first)) if first.isdecimal() else nvml.nvmlDeviceGetHandleByUUID(first)
-
-
-def _text(nvml: Any) -> str:
-    driver = nvml.nvmlSystemGetDriverVersion()
-    return driver.decode() if isinstance(driver, bytes) else str(driver)
+    find = nvml.nvmlDeviceGetHandleByIndex if first.isdecimal() else nvml.nvmlDeviceGetHandleByUUID
+    try:
+        memory = nvml.nvmlDeviceGetMemoryInfo(find(int(first) if first.isdecimal() else first)).total
+        driver = nvml.nvmlSystemGetDriverVersion()
+        text = driver.decode() if isinstance(driver, bytes) else str(driver)
+        return facts | {"gpu_memory": f"{memory / 2**30:.1f} GiB", "gpu_driver": text}
+    except nvml.NVMLError:
+        return facts
+    finally:
+        nvml.nvmlShutdown()
 
 
 def profile_steps(
     step: Callable[[], object], profiler: Callable[[str], AbstractContextManager[Any]]
 ) -> DeviceProfile | None:
-    """The profile of some steps, by what leaves a Chrome trace in the folder it is given; None where it fails.
+    """The profile of a few steps, from the Chrome trace that the profiler leaves in a folder.
 
-    Without the right to use the counters of the device, or without CUPTI, there is no profile.
+    None if it fails, as it does without permission to use the device's counters, or without CUPTI.
     """
     try:
         with TemporaryDirectory() as folder:
@@ -71,12 +66,11 @@ def profile_steps(
                 seconds = time.perf_counter() - start
             events = [event for path in Path(folder).rglob("*trace.json*") for event in _events(path)]
         return device_profile(events, PROFILED_STEPS, seconds)
-    except Exception as error:  # what was measured stands by itself
+    except Exception as error:  # the measured steps are valid without it
         print(f"the steps on the GPU could not be profiled: {error!r}")
         return None
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
-    """The events of a Chrome trace, which may be compressed."""
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as trace:
         return list(json.load(trace)["traceEvents"])

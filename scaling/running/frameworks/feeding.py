@@ -1,7 +1,6 @@
-"""What the steps of a network are fed with, under every framework: one batch, batches copied in, or a pipeline.
+"""Batches for the steps of a network in any framework: one batch, batches copied in each step, or a pipeline.
 
-All batches are made before the clock starts, a few of them where steps have different ones, so that a step pays for
-copying or preparing its batch and not for making it up.
+All batches are made before the clock starts, so a step pays for copying or preparing its batch, not for making it up.
 """
 
 import os
@@ -10,37 +9,37 @@ from contextlib import suppress
 from inspect import signature
 from itertools import chain, cycle, repeat
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-# Batches of different seeds that steps go through again and again.
+# The number of batches of different seeds that steps cycle through.
 BATCHES = 4
 
-# Seeds of NumPy and of games have so many values.
+# The number of seeds that NumPy and games accept.
 SEEDS = 2**32
 
 TASKS = Path("/proc/self/task")
 
-# The threads of a pipeline under names of our own, as TensorFlow gives them none: those of its pool, which prepare
-# items, and those that hand items out and join them to batches.
+# Our names for the threads of a pipeline, which TensorFlow leaves unnamed: the threads of the pool prepare items, the
+# runners distribute items and join them to batches.
 PIPELINE = "tf_data_"
 PIPELINE_POOL, PIPELINE_RUNNER = f"{PIPELINE}pool", f"{PIPELINE}runner"
 
 
 class FeedingError(ValueError):
-    """Data that cannot be fed in the way that was asked for, in a sentence."""
+    """Data that cannot be fed in the requested way, in a sentence."""
 
     explains_itself = True
 
 
 class Feed(NamedTuple):
-    """Batches without end, each as the step takes it, and an example of one as it was made."""
+    """An endless iterator of batches as the step takes them, and an example batch as the network made it."""
 
     example: Any
     batches: Iterator[Any]
 
 
 class Source(NamedTuple):
-    """How steps get their batches, as a study has it; a pipeline of 0 threads has one per CPU of this process."""
+    """The source of a network's batches, as in its study; 0 pipeline threads mean one per CPU of this process."""
 
     data: str = "fixed"
     seed: int = 1
@@ -48,33 +47,36 @@ class Source(NamedTuple):
 
     @property
     def threads(self) -> int:
-        """The threads of its pipeline."""
+        """The number of threads of its pipeline."""
         return self.pipeline_threads or len(os.sched_getaffinity(0))
 
 
 ONE_BATCH = Source()
 
 
-class Tensors(Protocol):
-    """How a framework takes the batches of a network."""
+class Tensors:
+    """Batches in the form that a framework takes."""
 
     def convert(self, batch: Any) -> Any:
-        """A batch of arrays, or nests of them, copied into tensors as the step takes them."""
+        """Copy a batch of arrays, or of nested arrays, into tensors as the step takes them."""
+        raise NotImplementedError
 
     def forward(self, model: Any) -> Callable[[Any], Any]:
         """The compiled forward pass of a model, from an array to an array."""
+        raise NotImplementedError
 
     def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
-        """Batches of a pipeline with so many threads, which prepares items ahead of the steps."""
+        """Batches of a `tf.data` pipeline that prepares items ahead of the steps."""
+        raise NotImplementedError
 
 
 def open_feed(network: Any, source: Source, tensors: Tensors, *, with_targets: bool) -> Feed:
-    """The batches of a network's steps: inputs, and targets where it learns."""
+    """The batches of a network's steps: inputs, and targets for training."""
     parts = slice(0, 2 if with_targets else 1)
     if network.loop is not None and with_targets:
         return _looped(network.loop, source.data, tensors)
     if source.data == "fixed":
-        # As tensors at once: an array would be copied at every step.
+        # Converted once: an array would be copied in every step.
         batch = network.data()[parts]
         return Feed(batch, repeat(tensors.convert(batch)))
     pool = [batch[parts] for batch in _make_batches(network, source.seed)]
@@ -84,22 +86,22 @@ def open_feed(network: Any, source: Source, tensors: Tensors, *, with_targets: b
 
 
 def thread_names() -> dict[int, str]:
-    """The threads of this process by their numbers."""
+    """The names of this process's threads, by thread ID."""
     names: dict[int, str] = {}
     for thread in TASKS.iterdir():
-        # One that has ended since it was listed is no thread any more.
+        # A thread may have ended since it was listed.
         with suppress(FileNotFoundError, ProcessLookupError):
             names[int(thread.name)] = (thread / "comm").read_text().strip()
     return names
 
 
 def pipeline_threads() -> frozenset[int]:
-    """The threads of the pipeline of this process, if it has one."""
+    """The thread IDs of this process's pipeline, empty without one."""
     return frozenset(thread for thread, name in thread_names().items() if name.startswith(PIPELINE))
 
 
 def pipeline_pool() -> int:
-    """How many threads of the pipeline prepare items."""
+    """The number of pipeline threads that prepare items."""
     return sum(name == PIPELINE_POOL for name in thread_names().values())
 
 
@@ -114,7 +116,7 @@ def _make_batches(network: Any, seed: int) -> list[Any]:
 
 
 def _looped(loop: Any, data: str, tensors: Tensors) -> Feed:
-    """Batches that a network makes itself, each within its step, but for the first, which is made ahead."""
+    """Batches that a network makes itself, each within its step except the first, which is made ahead."""
     if data != "fixed":
         raise FeedingError(
             f'its steps make their own batches, so data = "{data}" has nothing to feed; set data = "fixed"'

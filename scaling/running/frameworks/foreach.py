@@ -1,7 +1,7 @@
-"""Keras optimizers carried out by torch's fused and foreach kernels: a few calls for all variables together.
+"""Keras optimizers as torch's fused and foreach kernels: a few calls for all variables together.
 
-Those without such kernels (AdamW, schedules of the learning rate) are carried out by Keras. Hyper-parameters are
-the Keras optimizer's own; the formulas are the same, which a test holds.
+Keras itself executes optimizers without such kernels (AdamW, learning-rate schedules). Formulas and hyper-parameters
+are the Keras optimizer's, which a test checks.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,15 +10,21 @@ from typing import Any
 
 import torch
 
-from scaling.running.frameworks.optimizers import hyper_parameters
+from scaling.running.frameworks.base import hyper_parameters
 
 Update = Callable[[], None]
 
 
 def update_of(optimizer: Any, variables: Sequence[Any]) -> Update:
-    """A function that changes the variables of Keras by their gradients and drops these."""
+    """A function that updates Keras variables by their gradients and drops these."""
     parameters, known = [variable.value for variable in variables], hyper_parameters(optimizer)
-    change = _keras_update(optimizer, variables) if known is None else _foreach_update(*known, parameters)
+    if known is None:
+        optimizer.build(variables)
+
+    def keras_update() -> None:
+        optimizer.apply([variable.value.grad for variable in variables], variables)
+
+    change = keras_update if known is None else _foreach_update(*known, parameters)
 
     def update() -> None:
         with torch.no_grad():
@@ -27,11 +33,6 @@ def update_of(optimizer: Any, variables: Sequence[Any]) -> Update:
             parameter.grad = None
 
     return update
-
-
-def _keras_update(optimizer: Any, variables: Sequence[Any]) -> Update:
-    optimizer.build(variables)
-    return lambda: optimizer.apply([variable.value.grad for variable in variables], variables)
 
 
 def _foreach_update(name: str, config: dict[str, Any], parameters: Sequence[Any]) -> Update:
@@ -45,19 +46,19 @@ def _foreach_update(name: str, config: dict[str, Any], parameters: Sequence[Any]
 
 
 def _clip(gradients: list[Any], config: dict[str, Any]) -> None:
-    together, each = config.get("global_clipnorm"), config.get("clipnorm")
-    if not together and not each:
+    total, single = config.get("global_clipnorm"), config.get("clipnorm")
+    if not total and not single:
         return
     norms = torch.stack(torch._foreach_norm(gradients))
-    if together:
+    if total:
         norm = torch.linalg.vector_norm(norms)
-        torch._foreach_mul_(gradients, together / torch.clamp(norm, min=together))
+        torch._foreach_mul_(gradients, total / torch.clamp(norm, min=total))
     else:
-        torch._foreach_mul_(gradients, list((each / torch.clamp(norms, min=each)).unbind()))
+        torch._foreach_mul_(gradients, list((single / torch.clamp(norms, min=single)).unbind()))
 
 
 def _sgd(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
-    """With a constant learning rate Keras's velocity is torch's buffer times minus the rate."""
+    """With a constant learning rate, Keras's velocity is torch's buffer times minus the rate."""
     momentum, nesterov = config["momentum"], config["nesterov"]
     sgd = torch.optim.SGD(
         parameters, config["learning_rate"], momentum=momentum, nesterov=bool(nesterov and momentum), fused=True
@@ -66,7 +67,7 @@ def _sgd(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
 
 
 def _rmsprop(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
-    """Keras adds epsilon to the mean square, torch to its root, so torch's own RMSprop would learn something else."""
+    """Keras adds epsilon to the mean square, torch to its root, so torch's own RMSprop would learn differently."""
     rate, rho, momentum, epsilon = (config[name] for name in ("learning_rate", "rho", "momentum", "epsilon"))
     squares, moving = ([torch.zeros_like(parameter) for parameter in parameters] for _ in range(2))
 
@@ -87,7 +88,7 @@ def _rmsprop(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
 
 
 def _adam(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
-    """Keras adds epsilon before it corrects the second moment for its start at zero, torch afterwards."""
+    """Keras adds epsilon before it corrects the second moment for its start at zero, torch after."""
     if parameters[0].is_cuda:
         return _adam_on_device(config, parameters)
     beta, epsilon = config["beta_2"], config["epsilon"]
@@ -104,7 +105,7 @@ def _adam(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
 
 
 def _adam_on_device(config: dict[str, Any], parameters: Sequence[Any]) -> Update:
-    """Adam with its count of steps on the device: a graph repeats it, and would repeat a number of the host as it was.
+    """Adam with its step count on the device, since a graph would repeat a number from the host unchanged.
 
     p = p - rate · sqrt(1 - beta_2^t) / (1 - beta_1^t) · m / (sqrt(v) + epsilon).
     """

@@ -1,9 +1,9 @@
-"""A step of torch as one CUDA graph: captured once it has been taken a few times, then replayed without its Python.
+"""A step of torch as one CUDA graph: captured after a few calls, then replayed without its Python.
 
-A graph repeats kernels on the same memory, so a step can be captured that has fixed shapes, keeps its state in place
-and never waits for the device or copies from the host. Numbers that Python hands to the device are constants of the
-step, made once. What else stands in the way is looked for while the step is still taken op by op: a capture that fails
-half-way can leave the device unusable. Such a step stays as it is, and its row says why.
+A graph repeats kernels on the same memory. A step can be captured if it has fixed shapes, keeps its state in place and
+never waits for the device or copies from the host. Numbers that Python sends to the device become constants, made once.
+Other obstacles are detected while the step still runs op by op, since a failed capture can leave the device unusable. A
+step with obstacles stays op by op, and its row names them.
 """
 
 import gc
@@ -15,11 +15,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# Calls before the one that is watched and the capture: memory, slots and the choice of kernels have settled then.
+# Calls before the watched call and the capture, after which memory, slots and the choice of kernels have settled.
 WARMUP_CALLS = 2
 
-# Operations whose result the host waits for, or whose result's shape it must know. In inference mode torch shows `item`
-# and `to` in place of `_local_scalar_dense` and `_to_copy`.
+# Operations whose result, or its shape, the host waits for. In inference mode torch reports `item` and `to` instead of
+# `_local_scalar_dense` and `_to_copy`.
 WAITING_OPS = frozenset(
     (
         *("item", "_local_scalar_dense", "is_nonzero", "equal"),
@@ -27,16 +27,16 @@ WAITING_OPS = frozenset(
         *("_unique2", "unique_dim", "unique_consecutive", "_ctc_loss", "_use_cudnn_ctc_loss", "_cudnn_ctc_loss"),
     )
 )
-# Those that may copy between host and device, and those that must count what a mask selects.
+# Operations that may copy between host and device, and operations that must count the elements of a mask.
 COPIES = frozenset(("to", "_to_copy", "copy_"))
 INDEXING = frozenset(("index", "index_put", "index_put_", "_index_put_impl_"))
 
 
 class GraphedFunction:
-    """A function of tensors on the device, in nests, that becomes a graph if it can; `how` it is executed is words.
+    """A function of nested tensors on the device that becomes a graph if it can; `how` says how it is executed.
 
-    The first call warms up with several calls on the same batch, then captures, as the first call of a compiled
-    function compiles; every later call replays.
+    The first call warms up on its batch and captures, as the first call of a compiled function compiles; later calls
+    replay.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -49,7 +49,7 @@ class GraphedFunction:
         self._result: Any = None
 
     def __call__(self, *batch: Any) -> Any:
-        """The function's result, in the same memory at every call once it is a graph."""
+        """The function's result, which a graph writes to the same memory in every call."""
         if not self.how:
             return self._begin(batch)
         if self._graph is None:
@@ -61,9 +61,8 @@ class GraphedFunction:
         return self._result
 
     def _begin(self, batch: Any) -> Any:
-        """Warm up and capture; the result is that of the first call."""
         # Loops of Keras are reference cycles that keep the autograd graph of the call that built the network. Its nodes
-        # that accumulate gradients belong to that call's stream, and a capture on another would fail on them.
+        # that accumulate gradients belong to that call's stream, and a capture on another stream would fail on them.
         gc.collect()
         result = self._warm_up(batch)
         for _ in range(WARMUP_CALLS - 1):
@@ -79,7 +78,6 @@ class GraphedFunction:
         return result
 
     def _warm_up(self, batch: Any) -> Any:
-        """Call the function on the stream of its capture."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream), self._constants:
             result = self._function(*batch)
@@ -100,7 +98,7 @@ class GraphedFunction:
 
 
 class Constants(TorchFunctionMode):  # type: ignore[misc]
-    """Has tensors that are made of numbers of the host made once: a graph cannot copy them to the device."""
+    """Makes each tensor of host numbers only once, since a graph cannot copy such numbers to the device."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,11 +106,11 @@ class Constants(TorchFunctionMode):  # type: ignore[misc]
 
     @property
     def changed(self) -> bool:
-        """Whether one was changed since, so that it is no constant."""
+        """Whether a tensor has been modified and so is not constant."""
         return any(tensor._version for tensor in self._made.values() if not tensor.is_inference())
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Answer a function that makes a tensor with the one that it made before."""
+        """Return the earlier tensor when a function makes the same one again."""
         kwargs = kwargs or {}
         if function not in (torch.tensor, torch.as_tensor) or not args or isinstance(args[0], torch.Tensor):
             return function(*args, **kwargs)
@@ -123,7 +121,7 @@ class Constants(TorchFunctionMode):  # type: ignore[misc]
 
 
 class Obstacles(TorchDispatchMode):  # type: ignore[misc]
-    """Notes the operations of a step that wait for the device or copy between it and the host, by their names."""
+    """Records operations that wait for the device or copy between it and the host."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,11 +129,11 @@ class Obstacles(TorchDispatchMode):  # type: ignore[misc]
 
     @property
     def seen(self) -> tuple[str, ...]:
-        """Their names in the order of their first use."""
+        """The names of these operations, in the order of their first use."""
         return tuple(self._names)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Carry an operation out, and note it where it is one of those."""
+        """Execute an operation, and record it if it is an obstacle."""
         kwargs = kwargs or {}
         name = function.overloadpacket.__name__
         devices = {tensor.device.type for tensor in leaves((args, kwargs))}
@@ -148,7 +146,7 @@ class Obstacles(TorchDispatchMode):  # type: ignore[misc]
 
 
 def leaves(nest: Any) -> Iterator[Any]:
-    """The tensors of a nest of lists, tuples and dictionaries."""
+    """The tensors in nested lists, tuples and dictionaries."""
     if isinstance(nest, torch.Tensor):
         yield nest
     elif isinstance(nest, dict):
@@ -160,14 +158,14 @@ def leaves(nest: Any) -> Iterator[Any]:
 
 
 def _root_cause(error: BaseException) -> BaseException:
-    """The first of a chain of errors: the last, from the end of a capture, says only that it failed."""
+    """The first error of a chain; the last error, from the end of a capture, says only that it failed."""
     while error.__context__ is not None:
         error = error.__context__
     return error
 
 
 def _reset_generator() -> None:
-    """Give the device's random generator a new state: after a failed capture it still draws for the graph."""
+    """Give the device's random generator a new state, since after a failed capture it still draws for the graph."""
     generator = torch.cuda.default_generators[torch.cuda.current_device()]
     fresh = torch.Generator(generator.device)
     fresh.manual_seed(generator.initial_seed())

@@ -1,4 +1,4 @@
-"""JAX: one jitted step per mode for networks of Keras, whose state goes in and comes out in the same buffers."""
+"""JAX: one jitted step per mode for Keras networks, whose state is donated and returned in the same buffers."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -9,79 +9,50 @@ import jax.numpy as jnp
 import keras
 
 from scaling.analysis.device_profile import DeviceProfile
-from scaling.analysis.traces import TracedStep
-from scaling.running.frameworks.base import FrameworkError, NetworkStep, threads_not_held
+from scaling.running.frameworks.base import ConvertedTensors, Framework, FrameworkError, NetworkStep
 from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu, profile_steps
-from scaling.running.frameworks.feeding import (
-    ONE_BATCH,
-    Feed,
-    Source,
-    pipeline_pool,
-    pipeline_threads,
-)
+from scaling.running.frameworks.feeding import ONE_BATCH, Source
 
 Arrays = list[Any]
 
 
-class Jax:
-    """JAX in this process, with its seed set; its threads follow the CPUs of the process and nothing else."""
+class Jax(Framework):
+    """JAX in this process, with its seed set; the size of its one thread pool follows the affinity mask."""
 
     def __init__(self, intra: int, inter: int, seed: int, device: str = "cpu") -> None:
+        super().__init__(intra, inter, seed, device)
         cpus = len(os.sched_getaffinity(0))
         if intra not in (0, cpus) or inter not in (0, 1, cpus):
             raise FrameworkError(
-                f"jax has one pool of threads and no setting for it: their number follows the CPUs, here {cpus}, so "
-                f"that intra = {intra} and inter = {inter} cannot be had; leave both out"
+                f"jax has one thread pool, whose size follows the CPUs, here {cpus}, so intra = {intra} and inter = "
+                f"{inter} cannot be set; leave both out"
             )
-        self.threads: dict[str, int] = {}
-        self.seed = seed
+        self.threads = {}
         self.gpu = _gpu_name() if device == GPU else None
-        # Weights, dropout and sampling are the same in every process. This already starts the runtime.
+        # Makes weights, dropout and sampling the same in every process, and starts the runtime.
         keras.utils.set_random_seed(seed)
 
-    def compile_step(
-        self, network: Any, mode: str, jit: bool, data: str = "fixed", pipeline_threads: int = 0
-    ) -> "JittedStep":
-        """The step of a network, and what it is fed with; it is compiled by XLA in any case."""
-        source = Source(data, self.seed, pipeline_threads)
-        if data == "pipeline":
-            self.threads["pipeline"] = source.threads
-        return JittedStep(network, mode, source)
-
-    def trace_step(self, step: "JittedStep", steps: int) -> tuple[float, tuple[TracedStep, ...]]:
-        """Refused: a step compiled by XLA has no operations to tell apart."""
-        raise FrameworkError("the operations of a step are traced under TensorFlow alone; set framework = 'tensorflow'")
+    def _step(self, network: Any, mode: str, jit: bool, source: Source) -> "JittedStep":
+        return JittedStep(network, mode, source)  # XLA compiles it in any case
 
     def profile_device(self, step: Any) -> DeviceProfile | None:
-        """What some further steps have the GPU do, by JAX's profiler."""
+        """A profile of the GPU by JAX's profiler."""
         return profile_steps(step.step, jax.profiler.trace)
 
-    def pool_sizes(self) -> dict[str, int]:
-        """That of the pipeline: JAX has several pools of its own, and a setting for none of them."""
-        return {"pipeline_pool": pipeline_pool()} if "pipeline" in self.threads else {}
-
-    def pipeline_threads(self) -> frozenset[int]:
-        """The threads of the pipeline, once the first step has been taken."""
-        return pipeline_threads()
-
-    def cautions(self) -> list[str]:
-        """Settings that did not hold."""
-        return threads_not_held(self.threads, self.pool_sizes())
-
     def versions(self) -> dict[str, str]:
-        """The GPU, where it is used; a step is one compiled function on any device."""
+        """The GPU, if the run uses one."""
         return gpu_facts(self.gpu) if self.gpu else {}
 
 
-class Tensors:
-    """Batches as JAX's arrays, nested as they were made."""
+class JaxTensors(ConvertedTensors):
+    """Batches as JAX arrays, nested as the network made them."""
 
     def convert(self, batch: Any) -> Any:
-        """A batch of arrays, copied to the device."""
+        """Copy a batch of arrays to the device."""
         return jax.block_until_ready(jax.tree.map(jnp.array, batch))
 
     def forward(self, model: Any) -> Callable[[Any], Any]:
-        """The forward pass of a model with the weights it has at each call, from an array to an array."""
+        """The forward pass of a model with its weights at each call, from an array to an array."""
         variables = model.variables
 
         def forward(values: Arrays, inputs: Any) -> Any:
@@ -91,19 +62,12 @@ class Tensors:
         jitted = jax.jit(forward)
         return lambda inputs: jax.device_get(jitted([variable.value for variable in variables], inputs))
 
-    def pipeline(self, pool: list[Any], photographs: bool, threads: int) -> Feed:
-        """Batches of a pipeline of `tf.data`, each copied to the device in its step."""
-        # Only here: nothing else needs TensorFlow.
-        from scaling.running.frameworks.pipeline import host_pipeline
-
-        return host_pipeline(pool, photographs, threads, self.convert)
-
 
 class JittedStep(NetworkStep):
-    """A network's step as one jitted function of its state, whose buffers it gives away and gets anew."""
+    """A network's step as one jitted function of its state, whose buffers it donates and gets back."""
 
     def __init__(self, network: Any, mode: str, source: Source = ONE_BATCH) -> None:
-        super().__init__(network, mode, Tensors(), source)
+        super().__init__(network, mode, JaxTensors(), source)
         model = network.model
         self._variables: tuple[list[Any], ...] = (model.trainable_variables, model.non_trainable_variables)
         if self.trains:
@@ -112,25 +76,20 @@ class JittedStep(NetworkStep):
         self._function = _training(network) if self.trains else _inference(network)
 
     def prepare(self) -> None:
-        """Make the batches, then take the state: making a batch may use the model."""
+        """Make the batches, then copy the state: making a batch may use the model."""
         super().prepare()
         self._state = tuple([jnp.array(variable.value) for variable in group] for group in self._variables)
 
     def _take(self, batch: Any) -> Any:
         result, self._state = jax.block_until_ready(self._function(self._state, *batch))
-        if self.trains and self.network.loop is not None:
-            self._write_back()
+        if self.trains and self.network.loop is not None:  # the model makes the next batch with its new weights
+            for group, values in zip(self._variables, self._state, strict=True):
+                for variable, value in zip(group, values, strict=True):
+                    variable.assign(value)
         return result
-
-    def _write_back(self) -> None:
-        """Have the model see its new weights: it makes the next batch."""
-        for group, values in zip(self._variables, self._state, strict=True):
-            for variable, value in zip(group, values, strict=True):
-                variable.assign(value)
 
 
 def _gpu_name() -> str:
-    """The first GPU that JAX sees."""
     try:
         return str(jax.devices("gpu")[0].device_kind)
     except RuntimeError as error:
@@ -174,7 +133,7 @@ def _inference(network: Any) -> Callable[..., Any]:
 
 
 def _values(scope: Any, variables: Sequence[Any], before: Arrays) -> Arrays:
-    """What variables have become in a scope: those it has not changed are as they were."""
+    """The values of variables in a scope; a variable that the scope has not changed keeps its value."""
     after = [scope.get_current_value(variable) for variable in variables]
     return [old if new is None else new for new, old in zip(after, before, strict=True)]
 

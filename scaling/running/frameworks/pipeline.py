@@ -1,6 +1,6 @@
-"""A pipeline of `tf.data`: batches of a network that threads of its own make ahead while steps are taken.
+"""A `tf.data` pipeline: its own threads prepare batches of a network while steps are taken.
 
-An item is read by its number, prepared as it would be after reading it from a file, and joined with others to a batch.
+An item is read by its index, prepared like an item that was read from a file, and joined with others to a batch.
 """
 
 from collections import Counter
@@ -22,33 +22,29 @@ from scaling.running.frameworks.feeding import (
     thread_names,
 )
 
-# Batches that a pipeline makes ahead.
+# The number of batches that a pipeline prepares ahead.
 AHEAD = 2
 
-# A photograph is stored larger than the network takes it, by a seventh: 256 pixels for 224, as in AlexNet's paper.
+# A stored photograph exceeds the network's input by a seventh: 256 pixels for 224, as in AlexNet's paper.
 MARGIN = 7
 
 Read = Callable[[Any, Any], Any]
 
 
 def host_pipeline(pool: list[Any], photographs: bool, threads: int, convert: Callable[[Any], Any]) -> Feed:
-    """A pipeline for another framework: its batches as arrays, converted within the step. The GPU is left to that."""
+    """A pipeline for another framework, which converts its batches within the step and keeps the GPU to itself."""
     tf.config.set_visible_devices([], "GPU")
     feed = open_pipeline(pool, photographs, threads)
-    return Feed(feed.example, map(convert, map(_arrays, feed.batches)))
-
-
-def _arrays(batch: Any) -> Any:
-    """A batch as arrays, nested as it was made."""
-    return tf.nest.map_structure(lambda tensor: tensor.numpy(), batch)
+    arrays = (tf.nest.map_structure(lambda tensor: tensor.numpy(), batch) for batch in feed.batches)
+    return Feed(feed.example, map(convert, arrays))
 
 
 def open_pipeline(pool: list[Any], photographs: bool, threads: int) -> Feed:
-    """Batches of a pipeline with threads of its own, which prepares items in their order and repeats them for ever."""
+    """Batches of a pipeline with its own threads, which prepares items in order and repeats them forever."""
     sizes = Counter(np.shape(array)[:1] for batch in pool for array in tf.nest.flatten(batch))
     if len(sizes) != 1 or () in sizes:
         raise FeedingError(
-            'the arrays of its data must have an entry per item for data = "pipeline", and they begin with '
+            'data = "pipeline" needs arrays with one entry per item, but the arrays of data() have '
             f"{', '.join(str(size[0]) if size else 'no' for size in sizes)} entries"
         )
     (items,) = next(iter(sizes))
@@ -66,7 +62,7 @@ def open_pipeline(pool: list[Any], photographs: bool, threads: int) -> Feed:
 
 
 def _options(threads: int) -> Any:
-    """So many threads whatever happens, each of which does its operations by itself."""
+    """A fixed number of threads, each of which executes its operations alone."""
     options = tf.data.Options()
     options.threading.private_threadpool_size = threads
     options.threading.max_intra_op_parallelism = 1
@@ -75,10 +71,10 @@ def _options(threads: int) -> Any:
 
 
 def _start(dataset: Any) -> Iterator[Any]:
-    """The batches of a dataset, its threads started and named.
+    """The batches of a dataset whose threads have been started and named.
 
-    Its pool starts with its iterator, and the other threads with its first batch, which is made ahead anyway, but for
-    one that starts with the first dataset of a process.
+    Its pool starts with its iterator. Its other threads start with its first batch, which is prepared ahead anyway,
+    except one thread that starts with the first dataset of a process.
     """
     before = thread_names().keys()
     next(iter(tf.data.Dataset.range(1)))
@@ -98,13 +94,13 @@ def _name_threads(threads: Iterable[int], name: str) -> None:
 
 
 def _stored(*arrays: Any) -> Read:
-    """Items that are stored as the network takes them, in one place after another."""
+    """A reader of items that are stored as the network takes them, in one tensor."""
     stored = tf.constant(np.concatenate(arrays))
     return lambda index, number: tf.gather(stored, index)
 
 
 def _stored_input(arrays: tuple[Any, ...], photographs: bool) -> Read:
-    """Inputs as data sets have them: fractions as bytes, and photographs as JPEG, larger than they are used."""
+    """A reader of inputs stored as data sets store them: fractions as bytes, photographs as larger JPEG images."""
     values = np.concatenate(arrays)
     if values.dtype.kind != "f":
         return _stored(values)
@@ -116,7 +112,7 @@ def _stored_input(arrays: tuple[Any, ...], photographs: bool) -> Read:
 
 
 def _stored_photographs(images: Any) -> Read:
-    """Photographs that are decoded, cropped at random and mirrored at random, by the number of the read."""
+    """A reader that decodes, randomly crops and randomly mirrors photographs, seeded by the index of the read."""
     shape = images.shape[1:]
     margins = [(side // MARGIN // 2, side // MARGIN - side // MARGIN // 2) for side in shape[:2]]
     files = tf.stack([tf.io.encode_jpeg(image) for image in np.pad(images, [(0, 0), *margins, (0, 0)], "edge")])

@@ -1,11 +1,11 @@
-"""A trace as spans of time on threads, and what they say of each step. Pure; knows no framework.
+"""A trace as spans of time on threads, and the step times that follow. Pure; independent of any framework.
 
-A step is cut into three: at least one op was running; none was, but the call of the step had begun and not yet
-returned (the framework's overhead: matching arguments, handing out ops, waking threads); neither (unexplained).
+A step has three parts: at least one op is running; no op is running but the call of the step is active (the framework's
+overhead: matching arguments, scheduling ops, waking threads); neither (unexplained).
 
-An op's event is named `node:Type`; everything else the framework records has no colon, two together, or one and a
-space. Kernels that optimisers put in the place of ops have types that begin with an underscore; fused and oneDNN
-kernels are counted as the op they stand for.
+The event of an op is named `node:Type`; all other event names have no colon, two adjacent colons, or a colon followed
+by a space. Kernels that optimisers substitute for ops have types that begin with an underscore; fused and oneDNN
+kernels count as the op they replace.
 """
 
 import re
@@ -21,11 +21,11 @@ PICOSECONDS = 1e12
 
 OP_EVENT = re.compile(r"([^:]+):([A-Za-z_]\w*)")
 
-# oneDNN's kernels are named after the op they carry out.
+# oneDNN's kernels are named after the op they execute.
 ONEDNN = re.compile(r"_Mkl(Native)?(?=[A-Z])")
 
-# What a fused kernel is named for, by the op that is nearly all of its work. A bias, an activation, padding or a sum
-# that was drawn into it is part of its time: nothing can tell them apart.
+# The op that is nearly all of a fused kernel's work. The time of a fused bias, activation, padding or sum cannot be
+# separated and counts as the op's.
 FUSED = {
     "FusedConv2D": "Conv2D",
     "Conv2DWithBias": "Conv2D",
@@ -47,7 +47,7 @@ FUSED = {
 
 
 class Span(NamedTuple):
-    """Something that began and ended on a thread, in picoseconds of one clock; for an op, what it was for."""
+    """An interval on a thread in picoseconds of one clock; an op has a purpose."""
 
     start: int
     end: int
@@ -56,12 +56,12 @@ class Span(NamedTuple):
     purpose: Purpose | None = None
 
 
-# The type and the purpose of an op.
+# The type and purpose of an op.
 OpKey = tuple[str, Purpose | None]
 
 
 class Spans(NamedTuple):
-    """What is kept of a trace: the steps as the loop marked them, the framework's calls, and ops by their type."""
+    """The steps of a trace as the loop marked them, the framework's calls, and ops by their type."""
 
     steps: list[Span]
     calls: list[Span]
@@ -69,14 +69,14 @@ class Spans(NamedTuple):
 
 
 def traced_steps(spans: Spans) -> list[TracedStep]:
-    """Every marked step, in order; spans outside all of them count for nothing."""
+    """Every marked step, in order; spans outside all steps are ignored."""
     steps = sorted(spans.steps)
     calls, ops = (_by_step(steps, sorted(group)) for group in (spans.calls, spans.ops))
     return [_traced_step(step, calls[number], ops[number]) for number, step in enumerate(steps)]
 
 
 def _by_step(steps: Sequence[Span], ordered: Sequence[Span]) -> dict[int, list[Span]]:
-    """Spans by the number of the step in which they began, cut off where it ended."""
+    """Spans by the index of the step in which they began, cut at its end."""
     by_step: dict[int, list[Span]] = defaultdict(list)
     number = 0
     for span in ordered:
@@ -106,7 +106,7 @@ def _traced_step(step: Span, calls: Sequence[Span], ops: Sequence[Span]) -> Trac
 
 
 def own_times(ops: Iterable[Span]) -> Iterator[tuple[OpKey, int]]:
-    """The key of every op with its own time: an op that runs others inside itself is not counted for theirs."""
+    """The key and own time of every op; the time of nested ops counts for these alone."""
     for thread in _by_thread(ops).values():
         own = [op.end - op.start for op in thread]
         around: list[int] = []
@@ -120,7 +120,6 @@ def own_times(ops: Iterable[Span]) -> Iterator[tuple[OpKey, int]]:
 
 
 def _by_thread(ops: Iterable[Span]) -> dict[int, list[Span]]:
-    """Spans by thread, the outer before the inner."""
     threads: dict[int, list[Span]] = defaultdict(list)
     for op in sorted(ops, key=lambda op: (op.start, -op.end)):
         threads[op.thread].append(op)
@@ -128,7 +127,7 @@ def _by_thread(ops: Iterable[Span]) -> dict[int, list[Span]]:
 
 
 def busy_time(spans: Iterable[Span]) -> int:
-    """The time during which at least one of these was going on, whatever the thread."""
+    """The time during which at least one span was active on any thread."""
     total, reached = 0, 0
     for span in sorted(spans):
         total += max(0, span.end - max(span.start, reached))
@@ -137,12 +136,12 @@ def busy_time(spans: Iterable[Span]) -> int:
 
 
 def _seconds(picoseconds: int) -> float:
-    """To the nanosecond, which is finer than the clock and keeps lines short."""
+    """Seconds rounded to nanoseconds, which is finer than the clock and keeps lines short."""
     return round(picoseconds / PICOSECONDS, 9)
 
 
 def op_key(event: str) -> OpKey | None:
-    """The type and the purpose of the op whose execution an event is; None for an event that is no op."""
+    """The type and purpose of the op that an event names; None for other events."""
     match = OP_EVENT.fullmatch(event)
     if match is None:
         return None
@@ -152,7 +151,7 @@ def op_key(event: str) -> OpKey | None:
 
 @cache
 def one_type(kernel: str) -> str:
-    """The op type a kernel stands for; a name nobody has put into the table stays as it is."""
+    """The op type a kernel stands for; a name that is not in the table stays as it is."""
     if not kernel.startswith("_"):
         return kernel
     plain = ONEDNN.sub("", kernel)

@@ -1,8 +1,8 @@
 """TensorFlow's own tracing of a compiled step, from its very first call. In the child only.
 
-The executor learns with every untraced run of an op how little it costs, and its tracer leaves cheap ops out. A step
-whose every run was traced teaches it nothing, so all ops stay in the trace, which is why tracing begins before the
-first call and why the plain steps come after. Levels of detail would settle it, but the tracer takes none.
+The executor learns from every untraced execution how cheap an op is, and its tracer leaves cheap ops out. A step whose
+every execution was traced has taught it nothing, so the trace keeps all ops. Therefore tracing begins before the first
+call, and untraced steps come later. TensorFlow's tracer offers no level of detail that would avoid this.
 """
 
 import time
@@ -19,45 +19,42 @@ from scaling.running.frameworks.spans import Span, Spans, op_key, traced_steps
 MARKER = "step"
 HOST = "/host:CPU"
 
-# A file of events takes several times its size in memory while it is read; one of this size is read in seconds.
+# Reading a file of events takes several times its size in memory; a file of this size is read in seconds.
 LARGEST_FILE_BYTES = 64 * 2**20
 
 
-def trace(step: Callable[[], None], call: str, steps: int) -> tuple[float, list[TracedStep]]:
-    """Seconds of the first call, which builds the step, then so many traced steps, less the first and the last.
-
-    `call` is the name of the compiled function. Nothing is left on the disk.
-    """
+def trace(step: Callable[[], None], function: str, steps: int) -> tuple[float, list[TracedStep]]:
+    """Seconds of the first call, which builds the step, and the traced steps without the first and the last."""
     with _Session() as session:
         start = time.perf_counter()
         step()
         first = time.perf_counter() - start
     traced: list[TracedStep] = []
-    for count in sessions(steps, session.file_bytes):
+    for count in sessions(steps, len(session.recorded)):
         with _Session() as session:
             for number in range(count):
                 with tf.profiler.experimental.Trace(MARKER, step_num=number, _r=1):
                     step()
-        traced += traced_steps(session.spans(call))
+        traced += traced_steps(session.spans(function))
     if len(traced) != steps:
         raise RuntimeError(f"{steps} steps were traced, but the trace shows {len(traced)}")
     return first, traced[1:-1]
 
 
-def sessions(steps: int, bytes_a_step: int) -> Iterator[int]:
-    """How many steps go into each file; no step is made between two of them, so nothing is unlearnt."""
-    most = max(1, LARGEST_FILE_BYTES // max(1, bytes_a_step))
+def sessions(steps: int, bytes_per_step: int) -> Iterator[int]:
+    """The number of steps for each trace file; no step is taken between two files, so the executor learns nothing."""
+    most = max(1, LARGEST_FILE_BYTES // max(1, bytes_per_step))
     while steps > 0:
         yield min(most, steps)
         steps -= most
 
 
 class _Session:
-    """One stretch of tracing; what it recorded is in memory, and off the disk, once it is over."""
+    """One stretch of tracing, whose records move from the disk into memory when it ends."""
 
     def __init__(self) -> None:
         self._folder = TemporaryDirectory()
-        self._recorded = b""
+        self.recorded = b""
 
     def __enter__(self) -> "_Session":
         tf.profiler.experimental.start(self._folder.name)
@@ -66,27 +63,22 @@ class _Session:
     def __exit__(self, *_: object) -> None:
         try:
             tf.profiler.experimental.stop()
-            self._recorded = b"".join(path.read_bytes() for path in Path(self._folder.name).rglob("*.xplane.pb"))
+            self.recorded = b"".join(path.read_bytes() for path in Path(self._folder.name).rglob("*.xplane.pb"))
         finally:
             self._folder.cleanup()
 
-    @property
-    def file_bytes(self) -> int:
-        """The size of what was recorded."""
-        return len(self._recorded)
-
-    def spans(self, call: str) -> Spans:
-        """What was recorded of steps, calls and ops."""
-        space = xplane_pb2.XSpace.FromString(self._recorded)
+    def spans(self, function: str) -> Spans:
+        """The recorded steps, calls and ops."""
+        space = xplane_pb2.XSpace.FromString(self.recorded)
         spans = Spans([], [], [])
         for plane in space.planes:
             if plane.name == HOST:
-                _sort_events(plane, {MARKER: spans.steps, call: spans.calls}, spans.ops)
+                _sort_events(plane, {MARKER: spans.steps, function: spans.calls}, spans.ops)
         return spans
 
 
 def _sort_events(plane: xplane_pb2.XPlane, named: dict[str, list[Span]], ops: list[Span]) -> None:
-    """Sort the events of a plane into lists: those with a name of their own, and ops under their type and purpose."""
+    """Sort the events of a plane into named lists, and ops under their types and purposes."""
     names = {number: metadata.name for number, metadata in plane.event_metadata.items()}
     keys = {number: op_key(name) for number, name in names.items()}
     for thread, line in enumerate(plane.lines):

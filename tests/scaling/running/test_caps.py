@@ -134,7 +134,7 @@ def test_caps_are_refused_where_only_root_may_set_them(root, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_text", refuse)
-        with pytest.raises(StudyError, match="cpu_power_watts may be set"):
+        with pytest.raises(StudyError, match="only root may set cpu_power_watts"):
             PowerCaps([Caps(90.0)], root)
 
 
@@ -176,6 +176,6 @@ def test_a_gpu_whose_limit_may_not_be_set_is_refused(root, monkeypatch):
     monkeypatch.syspath_prepend(str(NVML))
     monkeypatch.delitem(sys.modules, "pynvml", raising=False)
     monkeypatch.setenv("INVENTED_NVML", str(gpu_state(root / "gpu.json", permitted=False)))
-    with pytest.raises(StudyError, match="gpu_power_watts may be set"):
+    with pytest.raises(StudyError, match="only root may set gpu_power_watts"):
         PowerCaps([Caps(None, None, 300.0)], root, find_gpu)
     sys.modules.pop("pynvml", None)

@@ -255,7 +255,7 @@ def test_an_interrupt_leaves_nobody(monkeypatch):
         if next(turns, None) is None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(LocalEngine, "_leave", interrupt)
+    monkeypatch.setattr(LocalEngine, "leave", interrupt)
     with pytest.raises(KeyboardInterrupt):
         rows_of(f"{FAULTY}:brief")
 

@@ -43,5 +43,5 @@ def test_a_server_with_a_file_of_a_gpu_open_refuses_to_fork(monkeypatch):
     monkeypatch.setattr(forkserver, "RUNTIMES", {"CUDA": forkserver.RUNTIMES["CUDA"]})
     monkeypatch.setattr(forkserver, "_other_threads", set)
     assert forkserver.objection() is None
-    monkeypatch.setattr(forkserver, "_target", lambda link: "/dev/nvidiactl")
+    monkeypatch.setattr(forkserver.os, "readlink", lambda link: "/dev/nvidiactl")
     assert forkserver.objection() == "CUDA's runtime has started in it, and a child that inherits that hangs"

@@ -15,7 +15,8 @@ def test_a_whole_sweep_ends_in_the_law_it_was_made_from(tmp_path):
     store = Store(tmp_path)
     swept = study('cores = "all"')
     rows = []
-    measure(Schedule(swept, plan(swept, machine(16)).runs), AmdahlMachine(serial=0.1), store, rows.append)
+    schedule = Schedule(swept, plan(swept, machine(16)).runs)
+    measure(schedule, AmdahlMachine(serial=0.1).execute(schedule), store, rows.append)
     assert list(read_rows(tmp_path)) == rows
     for point in speedups(summarize(map(launch_of, rows))):
         cores = point.summary.point.cores
@@ -35,7 +36,7 @@ def test_a_row_is_stored_and_the_schedule_knows_it_before_the_caller_does(tmp_pa
         assert list(read_rows(tmp_path)) == seen
         assert schedule.completed == len(seen)
 
-    measure(schedule, AmdahlMachine(), store, on_row)
+    measure(schedule, AmdahlMachine().execute(schedule), store, on_row)
     assert (len(seen), schedule.pending) == (schedule.total, [])
 
 
@@ -47,7 +48,7 @@ def test_a_request_to_stop_is_looked_for_after_every_row(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        measure(schedule, AmdahlMachine(), Store(tmp_path), lambda row: None, check_stop)
+        measure(schedule, AmdahlMachine().execute(schedule), Store(tmp_path), lambda row: None, check_stop)
     assert len(list(read_rows(tmp_path))) == 3
 
 

@@ -80,7 +80,7 @@ def changed(**facts: object) -> str:
         ("", "Input data was truncated"),
         ('{"message": "RunRes', "Input data was truncated"),
         ("[1, 2]", "Expected `object`, got `array`"),
-        (encode(messages.RunFailure("no")), "it is no RunResult"),
+        (encode(messages.RunFailure("no")), "it is not a RunResult"),
         ('{"message": "RunResult"}', "Object missing required field `started_ns`"),
         (changed(sections={"init": 1.0}), "Object missing required field `imports` - at `$.sections`"),
         (changed(witness=None), "Expected `object`, got `null` - at `$.witness`"),

@@ -103,7 +103,7 @@ def test_a_sweep_says_that_its_reaper_was_killed_and_goes_on():
         os.waitid(os.P_PID, engine.reaper.pid, os.WEXITED | os.WNOWAIT)
         assert {row.outcome.status for row in rows} == {"ok"}
     assert notes == [
-        "the process that would clean up after this sweep was killed by signal 9 (SIGKILL); another watches now"
+        "the process that would clean up after this sweep was killed by signal 9 (SIGKILL); a new one has replaced it"
     ]
 
 

@@ -50,7 +50,7 @@ def test_whatever_a_run_puts_in_the_place_of_its_folder_is_removed(temporary, le
 def test_a_scratch_folder_that_others_may_enter_is_not_used(temporary):
     scratch = Scratch()
     scratch.folder.chmod(0o755)
-    with pytest.raises(StartError, match="not this user's alone"):
+    with pytest.raises(StartError, match="no longer private to this user"):
         scratch.empty()
     scratch.folder.chmod(0o700)
 
@@ -63,7 +63,7 @@ def test_a_scratch_folder_that_is_gone_makes_failed_rows(temporary):
 
 
 @pytest.mark.parametrize(
-    ("which", "why"), [("outer", "is not this user's alone any more"), ("temporary", "cannot be made: Not a directory")]
+    ("which", "why"), [("outer", "is no longer private to this user"), ("temporary", "cannot be made: Not a directory")]
 )
 def test_a_temporary_folder_that_a_file_has_replaced_makes_failed_rows_of_one_sentence(
     tmp_path, monkeypatch, which, why

@@ -18,10 +18,10 @@ from scaling.running.frameworks.feeding import (
     pipeline_threads,
     thread_names,
 )
-from scaling.running.frameworks.tensorflow import Tensors
+from scaling.running.frameworks.tensorflow import TensorFlowTensors
 
 ITEMS = 3
-TENSORS = Tensors()
+TENSORS = TensorFlowTensors()
 
 
 def numbers(seed: int = 1):

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from scaling.running.frameworks.base import hyper_parameters
 from scaling.running.frameworks.fused import update_of
-from scaling.running.frameworks.optimizers import hyper_parameters
 
 OPTIMIZERS = {
     "plain": lambda: keras.optimizers.SGD(0.1),

@@ -9,7 +9,7 @@ from tests.runs import row_of
 
 @pytest.mark.parametrize(("intra", "inter"), [(1000, 0), (0, 1000)])
 def test_threads_that_it_cannot_have_are_refused(intra, inter):
-    with pytest.raises(FrameworkError, match=f"intra = {intra} and inter = {inter} cannot be had; leave both out"):
+    with pytest.raises(FrameworkError, match=f"intra = {intra} and inter = {inter} cannot be set; leave both out"):
         Jax(intra, inter, seed=1)
 
 
