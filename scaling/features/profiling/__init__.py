@@ -33,7 +33,10 @@ FEATURE = Feature(
             f"{_HERE}.command:profile",
         ),
     ),
-    figures=tuple(FigureKind(*words, "traces", f"{_HERE}.{function}") for *words, function in _FIGURES),
+    figures=tuple(
+        FigureKind(name, title, description, "traces", f"{_HERE}.{function}")
+        for name, title, description, function in _FIGURES
+    ),
     subjects={"traces": f"{_HERE}.evaluation:evaluate_ops"},
     schemas={"profile": f"{_HERE}.report:printed"},
 )

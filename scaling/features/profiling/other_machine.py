@@ -18,7 +18,9 @@ errors (Gelman et al., Bayesian Data Analysis, section 2.5). `benchmarks.machine
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import log, log2, sqrt
+from operator import mul
 from pathlib import Path
 
 import numpy as np
@@ -84,8 +86,8 @@ def read_speeds(folder: Path) -> Speeds:
         raise StoreError(f"the rows of {folder} come from several machines; a ceiling holds for one")
     rates: dict[int, dict[str, Estimate]] = {}
     for cores, by_workload in ceiling_rates(summarize(map(launch_of, rows))).items():
-        known = {name: (best.rate, UNITS[name]) for name, best in by_workload.items() if best.rate}
-        rates[cores] = {name: rate.map(lambda value, unit=unit: value * unit) for name, (rate, unit) in known.items()}
+        known = {name: best.rate for name, best in by_workload.items() if best.rate}
+        rates[cores] = {name: rate.map(partial(mul, UNITS[name])) for name, rate in known.items()}
     if not rates:
         raise StoreError(f"{folder} has no ceilings; measure them with scaling sweep ceilings -o {folder}")
     alone = [row for row in rows if (row.run.point.workload, row.run.point.cores) == (MATMUL, 1)]
@@ -254,7 +256,7 @@ class ElsewherePrediction:
         """The traced step, or the plain one if that was measured."""
         is_plain = self.measured is not None and self.measured.parts is None
         ratio = (is_plain and self.laws.times.plain_ratio) or 1.0
-        return predicted.seconds.map(lambda seconds: seconds * ratio)
+        return predicted.seconds.map(partial(mul, ratio))
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,8 +344,8 @@ def predict_on(
 ) -> OtherMachine:
     """Predict the steps of every subject of a profile on some threads of another machine.
 
-    The errors of networks measured there correct the predictions of the others, never their own. Sizes of errors by
-    network are those of the examples unless given.
+    The errors of networks measured there correct the predictions of the others, never their own. `sizes` replaces the
+    default sizes of errors by network.
     """
     ours, theirs = read_speeds(here), read_speeds(there)
     if ours.imports is None or theirs.imports is None:
@@ -352,8 +354,8 @@ def predict_on(
     steps = {key: step for folder in measured for key, step in _read_steps(folder)}
     several = {profile for subject in result.scalings for profile in subject.profiles}
     alone = [name for name, profile in zip(result.names, result.profiles, strict=True) if profile not in several]
-    refusals = [f"{name}: traced on one number of threads, so there is no law" for name in alone]
-    refusals = [*map(str, result.complaints), *refusals]
+    refusals = list(map(str, result.complaints))
+    refusals += [f"{name}: traced on one number of threads, so there is no law" for name in alone]
     first = []
     for subject in result.scalings:
         try:

@@ -67,8 +67,8 @@ def _finish_bars(figure: Figure, shown: set[str]) -> Figure:
     axes = figure.axes[0]
     axes.grid(False)
     axes.tick_params(axis="y", length=0.0)
-    names = {**dict(zip(PARTS, PARTS, strict=True)), **CLASS_NAMES}
-    keys = [Patch(facecolor=CLASS_COLOURS[name], label=names[name]) for name in PARTS if name in shown]
+    labels = zip(PARTS, (*CLASS_NAMES.values(), *NOT_OPS), strict=True)
+    keys = [Patch(facecolor=CLASS_COLOURS[name], label=label) for name, label in labels if name in shown]
     figure.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 5))
     return figure
 

@@ -82,7 +82,8 @@ def _centroid(shares: Shares) -> tuple[Merge, ...]:
         centres = {group: shares.values[list(group)].mean(axis=0) for group in groups}
         left, right = min(combinations(groups, 2), key=lambda pair: _cosine(centres[pair[0]], centres[pair[1]]))
         distance = _cosine(centres[left], centres[right])
-        history.append(Merge(*(tuple(shares.names[index] for index in group) for group in (left, right)), distance))
+        names = {group: tuple(shares.names[index] for index in group) for group in (left, right)}
+        history.append(Merge(names[left], names[right], distance))
         groups = [group for group in groups if group not in (left, right)] + [left + right]
     return tuple(history)
 
