@@ -97,7 +97,7 @@ def threads(result: OpEvaluation) -> list[str]:
     """Figure 6: the shares of optimiser and loss on the fewest and the most threads, and the efficiency there."""
     rows = []
     for scaling in result.scalings:
-        first, last = scaling.threading.profiles[0], scaling.threading.profiles[-1]
+        first, last = scaling.profiles[0], scaling.profiles[-1]
         if first.point.mode == "train":
             shares = [_update_and_loss(one) for one in (first, last)]
             rows.append((scaling.name, str(last.threads), *shares, share(scaling.losses[-1].efficiency)))

@@ -122,7 +122,7 @@ def table(other: OtherMachine) -> list[str]:
     """Every measured step beside its predictions."""
     rows = [
         (
-            *(one.name, str(one.threads), duration(one.measured.seconds)),
+            *(one.name, str(one.by_ceilings.threads), duration(one.measured.seconds)),
             *(cell for predicted in (one.by_ceilings, one.by_networks) for cell in _cells(one, predicted)),
         )
         for one in other.predictions

@@ -1,4 +1,4 @@
-"""What traced runs do: op time by step, the few types that make it up, their shares, and which workloads are similar.
+"""Figures of traced runs: op time by step, cumulative shares, shares by op type, and similar workloads.
 
 Figures 1 to 4 of Adolf, Rama, Reagen, Wei and Brooks, "Fathom: reference workloads for modern deep learning methods",
 IISWC 2016, for any workload.
@@ -7,6 +7,7 @@ IISWC 2016, for any workload.
 from collections.abc import Sequence
 from itertools import groupby
 from statistics import median
+from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
@@ -24,25 +25,25 @@ from scaling.reporting.plots.layout import SINGLE_WIDTH_INCHES, make_grid, numbe
 from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, colour, marker, on_one_line, wrap
 from scaling.reporting.words import count, share
 
-# Steps that took longer than this, in percent of the median, are drawn at the edge.
+# The axis of op time in percent of the median reaches at least and at most this far; longer steps are at its edge.
 LEAST_PERCENT, MOST_PERCENT = 120.0, 200.0
 
 
 def op_steps(result: OpEvaluation) -> Drawing | NotDrawn:
-    """Draw a panel per launch: the first of every training subject on its fewest threads, or of what there is."""
+    """Draw a panel per workload with the steps of one launch."""
     chosen = _launch_per_workload(result)
     if not chosen:
-        return NotDrawn("no trace has the three steps a trend needs")
+        return NotDrawn("no trace has the three steps that a trend needs")
     caption = (
-        "Time in ops of every traced step, in percent of the median step of its launch; a few steps "
-        "are enough for a profile where the times are stationary. Spread is the coefficient of variation; a drift is "
-        "given where the Mann–Kendall test finds a trend."
+        "Op time of every traced step, in percent of the median step of its launch; a few steps are enough for a "
+        "profile if the times are stationary. Spread is the coefficient of variation; a drift is given if the "
+        "Mann–Kendall test finds a trend."
     )
     return Drawing(caption, _steps_figure(chosen))
 
 
 def _launch_per_workload(result: OpEvaluation) -> list[Stationarity]:
-    """One launch per workload: that of the most steps, in training where there is any, on the fewest threads."""
+    """One launch per workload: training first, then the most steps, then the fewest threads."""
     best: dict[str, Stationarity] = {}
 
     def rank(launch: Stationarity) -> tuple[bool, int, int]:
@@ -59,9 +60,8 @@ def _steps_figure(chosen: Sequence[Stationarity]) -> Figure:
     for index, launch in enumerate(chosen):
         axes, middle = grid.axes[index], median(launch.step_seconds)
         percents = [min(100.0 * seconds / middle, MOST_PERCENT) for seconds in launch.step_seconds]
-        axes.plot(
-            range(1, len(percents) + 1), percents, linestyle="none", marker=marker(0), markersize=3.0, color=colour(0)
-        )
+        look: dict[str, Any] = {"linestyle": "none", "marker": marker(0), "markersize": 3.0, "color": colour(0)}
+        axes.plot(range(1, len(percents) + 1), percents, **look)
         reference(axes, 100.0)
         grid.title(index, _launch_name(launch), _stationarity_remark(launch))
     highest = max(max(launch.step_seconds) / median(launch.step_seconds) for launch in chosen)
@@ -87,15 +87,20 @@ MOST_TYPES = 25
 
 
 def op_tail(result: OpEvaluation) -> Drawing | NotDrawn:
-    """Draw a curve per workload, all of one mode, size and number of threads."""
+    """Draw the cumulative share of op types, a curve per comparable workload."""
     if not result.alike:
         return NotDrawn("no run was traced")
-    first = result.alike[0]
     caption = (
-        f"The share of op time that the heaviest op types make up together ({first.point.mode}, {first.point.size} "
-        f"size, {count(first.threads, 'thread')}); in brackets, how many types make up {100 * MOST:.0f} %."
+        f"The share of op time of the heaviest op types together ({_alike_words(result)}); in brackets, the number of "
+        f"types that make up {100 * MOST:.0f} %."
     )
     return Drawing(caption, _tail_figure(result.alike))
+
+
+def _alike_words(result: OpEvaluation) -> str:
+    """The mode, size and threads of all comparable profiles."""
+    first = result.alike[0]
+    return f"{first.point.mode}, {first.point.size} size, {count(first.threads, 'thread')}"
 
 
 def _tail_figure(profiles: Sequence[Profile]) -> Figure:
@@ -105,15 +110,8 @@ def _tail_figure(profiles: Sequence[Profile]) -> Figure:
     for index, profile in enumerate(profiles):
         percents = [100.0 * reached for reached in cumulative_shares(profile)][:most]
         label = f"{profile.point.workload} ({types_for(profile)})"
-        axes.plot(
-            range(1, len(percents) + 1),
-            percents,
-            marker=marker(index),
-            markersize=4.0,
-            linewidth=0.9,
-            color=colour(index),
-            label=label,
-        )
+        look: dict[str, Any] = {"marker": marker(index), "markersize": 4.0, "linewidth": 0.9, "color": colour(index)}
+        axes.plot(range(1, len(percents) + 1), percents, label=label, **look)
     reference(axes, 100.0 * MOST)
     axes.set_xlim(0.5, most + 0.5)
     axes.set_ylim(0.0, 102.0)
@@ -131,18 +129,17 @@ def op_similarity(result: OpEvaluation) -> Drawing | NotDrawn:
     """Draw a tree of the workloads by centroid linkage of the cosine distance between their shares of op types."""
     merges = result.merges("centroid")
     if not merges:
-        return NotDrawn("it takes two workloads, traced alike, to be compared")
-    first = result.alike[0]
+        return NotDrawn("a comparison needs two workloads with traces of one mode, size and number of threads")
     caption = (
         "Cosine distance between the shares of op types, centroid linkage: workloads that join far to the left spend "
-        "their time in the same ops in the same proportions; at 1 they share none. "
-        f"({first.point.mode}, {first.point.size} size, {count(first.threads, 'thread')}.)"
+        f"their time in the same ops in the same proportions; at 1 they share no op. ({_alike_words(result)}.)"
     )
     return Drawing(caption, _tree_figure(merges))
 
 
 def _tree_figure(merges: Sequence[Merge]) -> Figure:
-    order = leaf_order(merges)
+    # In this order no two branches cross.
+    order = merges[-1].left + merges[-1].right
     figure = Figure(figsize=(SINGLE_WIDTH_INCHES, 0.9 + LEAF_INCHES * len(order)), layout="constrained")
     axes = figure.add_subplot()
     positions: dict[tuple[str, ...], tuple[float, float]] = {
@@ -160,8 +157,8 @@ def _tree_figure(merges: Sequence[Merge]) -> Figure:
             solid_joinstyle="miter",
         )
         joined, middle = merge.left + merge.right, (left_y + right_y) / 2.0
-        # The next join may be nearer than a label is wide: its branch goes up from a lower group and down from an
-        # upper one, and the label is on the other side.
+        # The next join may be closer than the width of a label: its branch goes up from a lower group and down from an
+        # upper one, so the label is on the other side.
         axes.annotate(
             f"{merge.distance:.3f}",
             (merge.distance, middle),
@@ -182,42 +179,29 @@ def _tree_figure(merges: Sequence[Merge]) -> Figure:
     return figure
 
 
-def leaf_order(merges: Sequence[Merge]) -> tuple[str, ...]:
-    """The workloads in an order in which no two branches cross."""
-    last = merges[-1]
-    return last.left + last.right
-
-
 ROW_INCHES, COLUMN_INCHES = 0.17, 0.62
-# A share below this is no number worth printing.
+# Smaller shares, in percent, are not printed.
 LEAST_PRINTED = 0.5
 TINTS = 20
-# From this percent on cells are so dark that their numbers are light.
+# Numbers are light in cells above this percentage.
 DARK_FROM = 55.0
 
 
 def op_shares(result: OpEvaluation) -> Drawing | NotDrawn:
-    """Op types of at least a percent in any workload against workloads, of one mode, size and number of threads."""
+    """Draw op types of at least one percent in any workload against workloads."""
     if not result.alike:
         return NotDrawn("no run was traced")
-    first = result.alike[0]
     caption = (
-        f"Percent of op time ({first.point.mode}, {first.point.size} size, "
-        f"{count(first.threads, 'thread')}), for op types of at least 1 % in any workload, by the seven classes of the "
-        "Fathom paper; names that mean the same op are summed."
+        f"Percent of op time ({_alike_words(result)}), for op types of at least 1 % in any workload, by the seven "
+        "classes of the Fathom paper; names of the same op are summed."
     )
-    return Drawing(caption, _shares_figure(result))
+    # Similar workloads are side by side.
+    order = [name for merge in result.merges("centroid")[-1:] for name in merge.left + merge.right]
+    profiles = sorted(result.alike, key=lambda profile: order.index(profile.point.workload) if order else 0)
+    return Drawing(caption, _shares_figure(profiles))
 
 
-def _similar_side_by_side(result: OpEvaluation) -> list[Profile]:
-    """The workloads in an order in which those that are alike stand together."""
-    joined = result.merges("centroid")
-    order = leaf_order(joined) if joined else ()
-    return sorted(result.alike, key=lambda profile: order.index(profile.point.workload) if order else 0)
-
-
-def _shares_figure(result: OpEvaluation) -> Figure:
-    profiles = _similar_side_by_side(result)
+def _shares_figure(profiles: Sequence[Profile]) -> Figure:
     classes = {op.type: op.op_class for profile in profiles for op in notable(profile)}
     types = sorted(classes, key=lambda name: (CLASSES.index(classes[name]), name))
     percents: Floats = np.array([[100.0 * profile.share(name) for profile in profiles] for name in types])

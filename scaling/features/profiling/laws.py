@@ -2,35 +2,36 @@
 
     t_p(n) = a_p / n + b_p,  a_p >= 0, b_p >= 0        T(n) = Σ t_p(n)
 
-for every op type, the framework's time between ops, and the unexplained time. With two numbers of threads each law goes
-through its two points, and then the sum is the law of the whole step, except where a part is held at a bound: one that
-gets slower with threads stays as slow as it is, one that gains more than it should gains no more than its share. With
-more numbers of threads parts weigh by their own relative error, and the two differ.
+for every op type, framework overhead and unexplained time. With two numbers of threads each law passes through its two
+points, and their sum is the law of the whole step unless a part is at a bound: a part that slows down with threads is
+constant, and a part that gains more than its share gains exactly its share. With more numbers of threads each part has
+weights of its own relative error, and the two differ.
 
-The efficiency lost at n threads is the part of a step beyond T(1) / n. It is attributed to the parts of the step: each
-has lost t(n) - t(1) / n. A part that gained more than its share, as caches allow, has a negative loss.
+The efficiency lost at n threads is the part of a step beyond T(1) / n. Each part has lost t(n) - t(1) / n, which is
+negative for a part that gained more than its share, as caches allow.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from scaling.analysis.arrays import Floats
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.op_classes import OpClass, op_class
 from scaling.analysis.sizing.mixtures import Mixture
 from scaling.errors import FitError
-from scaling.features.profiling.profile import DRAWS, LEAST_SECONDS, NOT_OPS, PartTimes, draw_means
+from scaling.features.profiling.profile import DRAWS, LEAST_SECONDS, PartTimes, draw_means
 
 LOW, HIGH = 0.025, 0.975
-# How finely the serial share of a part is sought: so many on a grid, and so many golden sections.
+# The search for the serial share of a part: points of the grid, then golden sections.
 SHARES, SECTIONS = 25, 36
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # A part whose interval is at least this share of the predicted step is named.
 IMPRECISE = 0.05
-# A part that takes this much longer on the most threads than on the fewest has become slower.
+# A part is slower if it takes this many times as long on the most threads as on the fewest.
 SLOWER = 1.1
+# A smaller loss, as a share of a perfect step, is not attributed to parts.
+LEAST_LOSS = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,6 @@ class PartLaw:
     """The law of one part: its time on one thread, and the share of it that more threads do not shorten."""
 
     name: str
-    op_class: OpClass
     one_thread_seconds: float
     serial_fraction: Estimate
     slower: bool
@@ -58,8 +58,18 @@ class StepLaws:
 
     @property
     def parts(self) -> tuple[PartLaw, ...]:
-        """The laws one by one, in the order of the parts."""
-        return tuple(self._part(index) for index in range(len(self.times.names)))
+        """The law of every part."""
+        one, means = self.parallel + self.serial, self.times.means
+        fractions = self.serial_draws / (self.serial_draws + self.parallel_draws)
+        return tuple(
+            PartLaw(
+                name,
+                float(one[index]),
+                self.interval(float(self.serial[index] / one[index]), fractions[:, index]),
+                bool(means[-1, index] > SLOWER * means[0, index]),
+            )
+            for index, name in enumerate(self.times.names)
+        )
 
     @property
     def serial_fraction(self) -> Estimate:
@@ -67,53 +77,40 @@ class StepLaws:
         whole = self.serial_draws.sum(axis=1) / (self.serial_draws + self.parallel_draws).sum(axis=1)
         return self.interval(float(self.serial.sum() / (self.serial + self.parallel).sum()), whole)
 
-    @property
-    def most_threads(self) -> int:
-        """The most threads traced."""
-        return max(self.times.threads)
-
-    def _part(self, index: int) -> PartLaw:
-        one, serial = float(self.parallel[index] + self.serial[index]), float(self.serial[index])
-        fractions = self.serial_draws[:, index] / (self.serial_draws[:, index] + self.parallel_draws[:, index])
-        means = self.times.means[:, index]
-        name = self.times.names[index]
-        return PartLaw(
-            name, op_class(name), one, self.interval(serial / one, fractions), bool(means[-1] > SLOWER * means[0])
-        )
-
     def interval(self, value: float, draws: Floats) -> Estimate:
-        """A value with the 95 % interval of its draws; without one where no noise is known, or all are equal."""
+        """A value with the 95 % interval of its draws; none without known noise or with equal draws."""
         low, high = np.quantile(draws, [LOW, HIGH])
         if not self.times.freedom or low == high:
             return Estimate(value)
         return Estimate(value, float(min(low, value)), float(max(high, value)), float(draws.std()))
 
-
-@dataclass(frozen=True, slots=True)
-class PartPrediction:
-    """The predicted seconds of one part, with an interval where noise is known."""
-
-    name: str
-    seconds: Estimate
+    def fitted(self, threads: int) -> tuple[Floats, Floats]:
+        """Seconds of the parts by their laws, and the same in each draw."""
+        return self.parallel / threads + self.serial, self.parallel_draws / threads + self.serial_draws
 
 
 @dataclass(frozen=True, slots=True)
 class StepPrediction:
-    """The predicted time of a traced step: the sum of its parts, and the 95 % interval of a mean of new ones.
+    """The predicted time of a traced step, the sum of its parts, with the 95 % interval of a mean of new steps.
 
-    `plain_seconds` is the same for an untraced step, by how much tracing slowed the steps measured.
+    `plain_seconds` is the prediction for an untraced step, from the slowdown by tracing in the measured steps.
     """
 
     threads: int
     seconds: Estimate
     plain_seconds: float | None
-    parts: tuple[PartPrediction, ...]
+    parts: Mapping[str, Estimate]
 
     @property
-    def imprecise_parts(self) -> tuple[PartPrediction, ...]:
-        """Parts whose own interval is a notable share of the step: their serial fraction is imprecise."""
-        wide = [part for part in self.parts if _width(part.seconds) >= IMPRECISE * self.seconds.value]
-        return tuple(sorted(wide, key=lambda part: _width(part.seconds), reverse=True))
+    def imprecise_parts(self) -> dict[str, Estimate]:
+        """Parts with a wide interval for the step's time, the widest first."""
+        widths = {name: _width(seconds) for name, seconds in self.parts.items()}
+        wide = [name for name in widths if widths[name] >= IMPRECISE * self.seconds.value]
+        return {name: self.parts[name] for name in sorted(wide, key=lambda name: -widths[name])}
+
+
+def _width(seconds: Estimate) -> float:
+    return 0.0 if seconds.low is None or seconds.high is None else seconds.high - seconds.low
 
 
 def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
@@ -124,8 +121,9 @@ def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
             "such as --threads 1,2"
         )
     draws, factors = draw_means(times, size)
-    parallel, serial = _fit_parts(times, times.means[None])
-    parallel_draws, serial_draws = _fit_parts(times, draws)
+    capacity = np.array(times.threads, dtype=np.float64)[None]
+    parallel, serial = fit_parts(times, times.means[None], capacity)
+    parallel_draws, serial_draws = fit_parts(times, draws, capacity)
     return StepLaws(
         times=times,
         parallel=parallel[0],
@@ -137,14 +135,10 @@ def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
     )
 
 
-def _fit_parts(times: PartTimes, means: Floats) -> tuple[Floats, Floats]:
-    return fit_parts(times, means, np.array(times.threads, dtype=np.float64)[None])
-
-
 def fit_parts(times: PartTimes, means: Floats, capacity: Floats) -> tuple[Floats, Floats]:
     """Parallel and serial seconds for each draw and part, by least squares of log time.
 
-    The parallel ones are divided by the capacity of each count: its threads, or what a machine has for each draw and
+    Parallel seconds are divided by the capacity of each count: its threads, or a machine's capacity for each draw and
     part, (draws · parts) × counts.
     """
     draws, counts, parts = means.shape
@@ -156,7 +150,7 @@ def fit_parts(times: PartTimes, means: Floats, capacity: Floats) -> tuple[Floats
 def _least_squares(logs: Floats, shared: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Coefficients p, q >= 0 of p shared + q whose logarithms are nearest to each row of `logs`, by their weights.
 
-    The level is a weighted mean, so what is left to find is the serial share: on a grid, then by golden section.
+    The level is a weighted mean, so only the serial share is searched: on a grid, then by golden section.
     """
     scale = shared.max(axis=-1, keepdims=True)
     shared, weights = shared / scale, weights / weights.sum()
@@ -182,44 +176,39 @@ def _least_squares(logs: Floats, shared: Floats, weights: Floats) -> tuple[Float
         inner, outer = np.where(is_lower, new, outer), np.where(is_lower, inner, new)
         of_inner, of_outer = np.where(is_lower, of_new, of_outer), np.where(is_lower, of_inner, of_new)
     middle = (low + high) / 2.0
-    # A bound that is as good as anything beside it is meant.
+    # A bound wins if nothing beside it is better.
     ends = np.stack([np.zeros_like(middle), middle, np.ones_like(middle)])
-    share = ends[np.array([squares(one) for one in ends]).argmin(axis=0), np.arange(len(logs))]
+    share = ends[np.array([squares(end) for end in ends]).argmin(axis=0), np.arange(len(logs))]
     whole = np.exp(left_over(share[:, None])[0])
     return whole * (1.0 - share) / scale[:, 0], whole * share
 
 
 def predict_step(laws: StepLaws, threads: int, units: int = 1) -> StepPrediction:
-    """Predict the step on some threads, with the noise that a mean of `units` new launches has."""
-    parts = laws.parallel / threads + laws.serial
-    draws = laws.parallel_draws / threads + laws.serial_draws
-    return step_prediction(laws.times, threads, parts, draws, laws.noise / np.sqrt(units))
+    """Predict the step on some threads, with the noise of a mean of `units` new launches."""
+    return step_prediction(laws.times, threads, *laws.fitted(threads), laws.noise / np.sqrt(units))
 
 
 def step_prediction(times: PartTimes, threads: int, parts: Floats, draws: Floats, noise: Floats) -> StepPrediction:
-    """The step that parts make up, with the interval that their draws (draws × parts) and the noise of new launches
-    have; without one where nothing is known of either."""
+    """The sum of parts, with the interval of their draws (draws × parts) and of the noise of new launches, if known."""
     seconds = float(parts.sum())
     plain = None if times.plain_ratio is None else seconds * times.plain_ratio
     if not times.freedom and not np.ptp(draws, axis=0).any():
-        alone = tuple(
-            PartPrediction(name, Estimate(float(value))) for name, value in zip(times.names, parts, strict=True)
-        )
+        alone = dict(zip(times.names, map(Estimate, parts.tolist()), strict=True))
         return StepPrediction(threads, Estimate(seconds), plain, alone)
     lows, highs = np.quantile(draws, [LOW, HIGH], axis=0)
-    predictions = tuple(
-        PartPrediction(name, Estimate(float(value), float(min(low, value)), float(max(high, value))))
-        for name, value, low, high in zip(times.names, parts, lows, highs, strict=True)
-    )
-    logs = np.log(draws.sum(axis=1))
-    mixture = Mixture(logs, np.maximum(noise, 1e-15))
+    ends = zip(parts.tolist(), np.minimum(lows, parts).tolist(), np.maximum(highs, parts).tolist(), strict=True)
+    predictions = {name: Estimate(*values) for name, values in zip(times.names, ends, strict=True)}
+    mixture = Mixture(np.log(draws.sum(axis=1)), np.maximum(noise, 1e-15))
     low, high = (float(np.exp(mixture.quantile(level))) for level in (LOW, HIGH))
     return StepPrediction(threads, Estimate(seconds, min(low, seconds), max(high, seconds)), plain, predictions)
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutStep:
-    """A step predicted from fewer threads, by ops and by the whole step's own law, beside its measurement."""
+    """A step predicted from fewer threads, by ops and by the whole step's own law, beside its measurement.
+
+    An error is predicted over measured, less 1: 0.1 is a tenth too long.
+    """
 
     threads: int
     fitted_on: tuple[int, ...]
@@ -229,27 +218,24 @@ class HeldOutStep:
 
     @property
     def error_by_ops(self) -> float:
-        """Predicted over measured, less one: 0.1 is a tenth too long."""
+        """The error of the sum of the parts."""
         return self.by_ops.seconds.value / self.measured_seconds - 1.0
 
     @property
     def error_by_step(self) -> float:
-        """The same of the whole step's law."""
+        """The error of the whole step's law."""
         return self.by_step.seconds.value / self.measured_seconds - 1.0
 
     @property
     def inside(self) -> bool | None:
-        """Whether the measurement fell into the interval by ops; None where there is none."""
-        seconds = self.by_ops.seconds
-        if seconds.low is None or seconds.high is None:
-            return None
-        return seconds.low <= self.measured_seconds <= seconds.high
+        """Whether the interval by ops contains the measurement; None without an interval."""
+        return self.by_ops.seconds.contains(self.measured_seconds)
 
 
-def held_out_steps(times: PartTimes, fitted_on: Sequence[int], size: int = DRAWS) -> list[HeldOutStep]:
-    """Predict every number of threads beyond those fitted on from these."""
+def held_out_steps(times: PartTimes, fitted_on: Sequence[int]) -> list[HeldOutStep]:
+    """Predict every larger number of threads from these."""
     fitted = times.only(fitted_on)
-    by_ops, by_step = laws_of(fitted, size), laws_of(fitted.as_one(), size)
+    by_ops, by_step = laws_of(fitted), laws_of(fitted.as_one())
     return [
         HeldOutStep(
             threads=threads,
@@ -263,39 +249,24 @@ def held_out_steps(times: PartTimes, fitted_on: Sequence[int], size: int = DRAWS
     ]
 
 
-def _width(seconds: Estimate) -> float:
-    return 0.0 if seconds.low is None or seconds.high is None else seconds.high - seconds.low
-
-
-# Below this share of a perfect step nothing is lost that could be shared out.
-LEAST_LOSS = 1e-3
-
-
 @dataclass(frozen=True, slots=True)
 class LostPart:
-    """What one part has lost: seconds, and its share of all that is lost."""
+    """The loss of one part: seconds, and its share of the whole loss."""
 
     name: str
-    op_class: OpClass
     seconds: float
     share: Estimate
-
-    @property
-    def is_op(self) -> bool:
-        """Whether it is an op, and not the framework between ops."""
-        return self.name not in NOT_OPS
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A step at n threads: its time, its efficiency, and the time lost by part, the largest loss first.
+    """The efficiency of a step at n threads, and the time lost by part, the largest loss first.
 
-    `measured` says whether these threads were traced or are predicted by the laws; `significant` whether more is lost
-    than noise explains, so that it can be attributed to parts.
+    The time is `measured` if these threads were traced, and else predicted by the laws. The loss is `significant` if
+    noise does not explain it, so that parts can be blamed.
     """
 
     threads: int
-    seconds: float
     lost_seconds: float
     efficiency: float
     measured: bool
@@ -304,7 +275,7 @@ class Loss:
 
 
 def loss(laws: StepLaws, threads: int) -> Loss:
-    """What is lost at so many threads, by part; from traces where there are any, else from the laws."""
+    """The loss at n threads by part, from traces if these threads were traced, else from the laws."""
     here, draws_here = _times(laws, threads)
     one, draws_of_one = _times(laws, 1)
     lost, draws = here - one / threads, draws_here - draws_of_one / threads
@@ -312,22 +283,21 @@ def loss(laws: StepLaws, threads: int) -> Loss:
     totals = draws.sum(axis=1)
     shares = draws / np.maximum(totals, least)[:, None]
     parts = [
-        LostPart(name, op_class(name), float(seconds), laws.interval(float(seconds) / max(total, least), share))
+        LostPart(name, float(seconds), laws.interval(float(seconds) / max(total, least), share))
         for name, seconds, share in zip(laws.times.names, lost, shares.T, strict=True)
     ]
     return Loss(
         threads=threads,
-        seconds=float(here.sum()),
         lost_seconds=total,
         efficiency=float(one.sum() / threads / here.sum()),
-        measured=laws.times.at(threads) is not None,
+        measured=threads in laws.times.threads,
         significant=laws.times.freedom > 0 and min(total, float(np.quantile(totals, LOW))) > least,
         parts=tuple(sorted(parts, key=lambda part: -part.seconds)),
     )
 
 
 def _times(laws: StepLaws, threads: int) -> tuple[Floats, Floats]:
-    index = laws.times.at(threads)
-    if index is not None:
-        return laws.times.means[index], laws.time_draws[:, index]
-    return laws.parallel / threads + laws.serial, laws.parallel_draws / threads + laws.serial_draws
+    if threads not in laws.times.threads:
+        return laws.fitted(threads)
+    index = laws.times.threads.index(threads)
+    return laws.times.means[index], laws.time_draws[:, index]

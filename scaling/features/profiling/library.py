@@ -1,4 +1,4 @@
-"""Networks traced on this machine: prepared, carried out, and what a folder has of them."""
+"""Profiles of networks on this machine: prepared, traced and stored."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -42,19 +42,19 @@ TRACED_STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class ProfileJob(Job):
-    """Networks to trace on this machine; `reproducible_to` are the percentage points a share may differ by."""
+    """Networks to trace on this machine until a share is reproducible to some percentage points, if given."""
 
     reproducible_to: float | None = None
 
     def runs_there(self) -> list[TracedRow]:
-        """The runs of this job that its folder has; it may have others, of other commands."""
+        """The runs of this job in its folder, which may also hold runs of other commands."""
         keys = {run.key for run in self.plan.runs}
         points = set() if self.reproducible_to is None else {run.point for run in self.plan.runs}
         rows = ((traced, traced.row.run) for traced in read_traced_rows(self.folder))
         return [traced for traced, run in rows if run.key in keys or run.point in points]
 
     def imprecise_points(self, traced: Sequence[TracedRow]) -> dict[Point, float]:
-        """The points that are not as reproducible as asked for, and by how much they may differ."""
+        """The points that are not as reproducible as requested, and by how much they may differ."""
         if self.reproducible_to is None:
             return {}
         return irreproducible((trace for trace in map(trace_of, traced) if trace), self.reproducible_to / 100)
@@ -68,7 +68,7 @@ def prepare_profile(
     reproducible_to: float | None = None,
     full: bool = False,
 ) -> ProfileJob:
-    """What is to be traced, checked and planned: workloads by name, or one study."""
+    """Check and plan a profile of workloads, or of one study."""
     if reproducible_to is not None and not reproducible_to > 0:
         raise StudyError(
             f"--reproducible-to {reproducible_to:g}: give the percentage points that a share may differ by, such as 2"
@@ -76,7 +76,7 @@ def prepare_profile(
     catalogue = read_catalogue()
     study = _profile_study(names, ready_made().keys() - catalogue.keys(), {"intra": "cores", **settings})
     study = replace(study, design="apart")  # one traced process at a time
-    study, toml = with_interpreter(study, study_to_toml(study, "what was last asked of `scaling profile`"))
+    study, toml = with_interpreter(study, study_to_toml(study, "the last settings of `scaling profile`"))
     study, toml = with_machine_name(study, toml, folder / PROFILE)
     check_workloads(study, catalogue)
     check_traceable(study, catalogue, steps)
@@ -98,7 +98,7 @@ def prepare_profile(
 
 
 def carry_out_profile(job: ProfileJob, retry_failed: bool, wait: bool, monitor: Monitor) -> list[TracedRow]:
-    """Trace what the folder of a job lacks; all of its runs."""
+    """Trace the missing runs of a job, and return all of its runs."""
     refuse_another_machine(job)
     with hold_lock(wait, monitor) as lock_fd:
         store = TraceStore(job.folder)
@@ -115,7 +115,7 @@ def carry_out_profile(job: ProfileJob, retry_failed: bool, wait: bool, monitor: 
 
 
 def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -> None:
-    """Trace what is missing, then, where asked to, what is not yet reproducible enough."""
+    """Trace missing runs, then more launches of points that are not reproducible enough."""
     traced = job.runs_there()
 
     def worth_more() -> list[Point]:
@@ -123,7 +123,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
 
     schedule = Schedule(job.study, job.plan.runs, [planned_launch(one.row) for one in traced], needs_more=worth_more)
     if not schedule.pending and not worth_more():
-        monitor.note(f"all {len(traced)} runs are there already; choose another folder with -o to trace anew")
+        monitor.note(f"all {len(traced)} runs are stored already; choose another folder with -o to trace again")
         return
 
     def on_row(row: TracedRow) -> None:
@@ -139,7 +139,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
 
 
 def _refuse_other_steps(job: ProfileJob) -> None:
-    """A run that is there with another number of traced steps is neither what was asked for nor to be made again."""
+    """Refuse a folder whose runs have another number of traced steps."""
     requested = {run.point: run.traced for run in job.plan.runs}
     for run in (traced.row.run for traced in job.runs_there()):
         if run.traced != requested[run.point]:
@@ -150,7 +150,7 @@ def _refuse_other_steps(job: ProfileJob) -> None:
 
 
 def _profile_study(names: Sequence[str], studies: Collection[str], settings: Mapping[str, object]) -> Study:
-    """A study by name or file, or one of these workloads on a single thread; the settings go before it."""
+    """A study by name or file, or these workloads on a single thread; the settings override it."""
     named = [name for name in names if name in studies or name.endswith(".toml")]
     if named and len(names) > 1:
         raise StudyError(f"study {named[0]} names its workloads itself; give it alone")

@@ -1,24 +1,26 @@
 """Steps on another machine, from the laws of their ops on one and the ceilings of both (docs/how-to/operations.md).
 
-A part of a step has a rate C(n) on n cores by its class: that of `matmul` for products and convolutions, n times the
-speed of one core (how fast it imports TensorFlow) between ops, the geometric mean of both and `stream` for other ops.
-With c(n) = C(n) / C(1) its law on machine A is fitted over c_A in place of threads, and machine B does the same work:
+A part of a step has a rate C(n) on n cores by its class: products and convolutions the rate of `matmul`, the time
+between ops n times the speed of one core (how fast it imports TensorFlow), other ops the geometric mean of both and
+`stream`. With c(n) = C(n) / C(1) its law on machine A is fitted over c_A, not threads; machine B does the same work:
 
     t_A(n) = a / c_A(n) + b            t_B(n) = (a / c_B(n) + b) · C_A(1) / C_B(1)
 
-The kernels of B are others. The error e = ln(measured / predicted) of a class of ops in a network grows with the
-distance D of the machines, and with the doublings of threads beyond the most that were traced:
+The kernels of B differ. The error e = ln(measured / predicted) of a class of ops in a network grows with the distance D
+of the machines, and with the doublings of threads beyond the largest traced number:
 
     e = D · (pair + network) + beyond      pair ~ τ·t(ν)    network ~ N(0, σ²)    beyond ~ ξ·t(ν)·√doublings
 
-`pair` is common to all networks, so that those measured on both machines tell it: the posterior of a normal prior and
-their errors (Gelman et al., Bayesian Data Analysis, section 2.5). `benchmarks.machines` estimates τ, σ and ξ.
+All networks share `pair`, so networks measured on both machines determine it: the posterior of a normal prior and their
+errors (Gelman et al., Bayesian Data Analysis, section 2.5). `benchmarks.machines` estimates τ, σ and ξ.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import log, log2, sqrt
+from operator import mul
 from pathlib import Path
 
 import numpy as np
@@ -31,26 +33,18 @@ from scaling.analysis.summary import summarize
 from scaling.errors import FitError, StoreError
 from scaling.features.profiling.evaluation import OpEvaluation, Scaling
 from scaling.features.profiling.laws import StepPrediction, fit_parts, step_prediction
-from scaling.features.profiling.profile import (
-    DRAWS,
-    NOT_OPS,
-    OVERHEAD,
-    SEED,
-    UNEXPLAINED,
-    PartTimes,
-    draw_means,
-    profiles,
-)
+from scaling.features.profiling.profile import DRAWS, NOT_OPS, OVERHEAD, SEED, UNEXPLAINED, PartTimes, draw_means
+from scaling.features.profiling.profile import profiles as profiles_of
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 from scaling.results.traces import TRACES, read_traces
 from scaling.study.planning import Point
 
-# Ops that no ceiling bounds, or that were not profiled, may take this share of a step.
+# Ops without a ceiling, or not profiled, are refused from this share of a step on.
 LEAST_COVERED = 0.01
-# A class that takes less of a step, in the geometric mean of measured and predicted, says little of its kernels.
+# The error of a class with a smaller share of a step, in the geometric mean of measured and predicted, is ignored.
 LEAST_SHARE = 0.05
-# A process that imports TensorFlow takes longer than this; one that was forked has it already.
+# Importing TensorFlow takes longer than this unless the process was forked with it.
 LEAST_IMPORT_SECONDS = 0.5
 BETWEEN_OPS = "between ops"
 BOUND_BY_COMPUTE = ("matrix", "convolution")
@@ -63,14 +57,14 @@ def group_of(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """A machine's operations and bytes per second by cores and workload, and imports of one core, None if not known."""
+    """A machine's operations and bytes per second by cores and workload, and imports per second of one core."""
 
     name: str
     rates: Mapping[int, Mapping[str, Estimate]]
     imports: Estimate | None
 
     def rate(self, cores: int, workload: str) -> Estimate:
-        """A ceiling on some cores; refused where it was not measured."""
+        """A ceiling on some cores."""
         if workload not in self.rates.get(cores, {}):
             measured = ", ".join(str(count) for count, rates in self.rates.items() if workload in rates)
             raise FitError(
@@ -86,39 +80,34 @@ class Speeds:
 
 
 def read_speeds(folder: Path) -> Speeds:
-    """The ceilings of the one machine whose rows a folder has, and how fast one of its cores is."""
+    """The ceilings of a folder with rows of one machine, and the speed of one of its cores."""
     rows = list(read_rows(folder))
     if len({row.machine.fingerprint for row in rows}) > 1:
         raise StoreError(f"the rows of {folder} come from several machines; a ceiling holds for one")
-    best = ceiling_rates(summarize(map(launch_of, rows)))
-    if not best:
+    rates: dict[int, dict[str, Estimate]] = {}
+    for cores, by_workload in ceiling_rates(summarize(map(launch_of, rows))).items():
+        known = {name: best.rate for name, best in by_workload.items() if best.rate}
+        rates[cores] = {name: rate.map(partial(mul, UNITS[name])) for name, rate in known.items()}
+    if not rates:
         raise StoreError(f"{folder} has no ceilings; measure them with scaling sweep ceilings -o {folder}")
-    rates = {
-        cores: {name: _times(one.rate, UNITS[name]) for name, one in by_workload.items() if one.rate}
-        for cores, by_workload in best.items()
-    }
     alone = [row for row in rows if (row.run.point.workload, row.run.point.cores) == (MATMUL, 1)]
     seconds = [row.outcome.sections.imports or 0.0 for row in alone if row.outcome.status == "ok"]
-    imports = [1 / one for one in seconds if one >= LEAST_IMPORT_SECONDS]
+    imports = [1 / value for value in seconds if value >= LEAST_IMPORT_SECONDS]
     return Speeds(str(folder), rates, location(imports) if imports else None)
 
 
-def _times(estimate: Estimate, factor: float) -> Estimate:
-    return estimate.map(lambda value: value * factor)
-
-
 def distance(here: Speeds, there: Speeds) -> float:
-    """The root mean square of the logarithms of the ratios of two machines' one-core rates about their mean: 0 for a
-    machine that is three times as fast in everything."""
-    both = [(one.rate(1, MATMUL), one.rate(1, STREAM), one.between_ops) for one in (here, there)]
-    return float(np.std([log(other.value / one.value) for one, other in zip(*both, strict=True)]))
+    """The standard deviation of the logarithms of the ratios of two machines' one-core rates: 0 if one machine is three
+    times as fast in everything."""
+    both = [(speeds.rate(1, MATMUL), speeds.rate(1, STREAM), speeds.between_ops) for speeds in (here, there)]
+    return float(np.std([log(other.value / ours.value) for ours, other in zip(*both, strict=True)]))
 
 
 @dataclass(frozen=True, slots=True)
 class CeilingLaws:
-    """The laws of a step's parts over the ceilings of the machine that took it.
+    """The laws of a step's parts over the ceilings of its machine.
 
-    Parallel and serial seconds and the rates of one core are draws × parts, of which the first is as estimated.
+    Parallel and serial seconds and one-core rates are draws × parts; the first draw is the estimate.
     """
 
     times: PartTimes
@@ -129,12 +118,12 @@ class CeilingLaws:
     noise: Floats
 
     def doublings(self, threads: int) -> float:
-        """How many times the threads are doubled beyond the most that were traced."""
+        """The doublings of threads beyond the largest traced number."""
         return max(0.0, log2(threads / max(self.times.threads)))
 
 
 def ceiling_laws(times: PartTimes, here: Speeds, size: int = DRAWS) -> CeilingLaws:
-    """The laws of one subject's parts; refused where ops or numbers of threads have no ceiling."""
+    """The laws of one subject's parts; refused without ceilings for its ops and two numbers of threads."""
     parts = dict(zip(times.names, times.means[0] / times.steps[0], strict=True))
     unbound = {name: share for name, share in parts.items() if group_of(name) == "other"}
     _refuse_ops(unbound, "the step is ops that no ceiling is known to bound")
@@ -153,7 +142,6 @@ def ceiling_laws(times: PartTimes, here: Speeds, size: int = DRAWS) -> CeilingLa
 
 
 def _refuse_ops(shares: Mapping[str, float], of_what: str) -> None:
-    """Refuse ops by their shares, if they matter."""
     if sum(shares.values()) >= LEAST_COVERED:
         raise FitError(f"{100 * sum(shares.values()):.0f} % of {of_what} ({', '.join(sorted(shares))})")
 
@@ -161,33 +149,34 @@ def _refuse_ops(shares: Mapping[str, float], of_what: str) -> None:
 def _capacities(
     machine: Speeds, parts: Sequence[str], counts: Sequence[int], size: int, seed: int
 ) -> tuple[Floats, Floats]:
-    """The rate of one core, draws × parts, and the capacity of counts relative to it, draws × counts × parts; the first
-    draw is as estimated, the others are log-normal with the intervals of the rates."""
+    """The rate of one core, draws × parts, and the relative capacity of counts, draws × counts × parts.
+
+    The first draw is the estimate; the others are log-normal with the intervals of the rates.
+    """
     chance = np.random.default_rng(seed)
 
     def draw(rate: Estimate) -> Floats:
         spread = log(rate.high / rate.low) / 2 / NORMAL_QUANTILE if rate.low and rate.high else 0.0
-        drawn: Floats = rate.value * np.exp(np.r_[0.0, spread * chance.standard_normal(size - 1)])
-        return drawn
+        return np.asarray(rate.value * np.exp(np.r_[0.0, spread * chance.standard_normal(size - 1)]))
 
-    def relative(workload: str) -> tuple[Floats, Floats]:
-        single = draw(machine.rate(1, workload))
-        several = [single if count == 1 else draw(machine.rate(count, workload)) for count in counts]
-        return single, np.maximum(np.stack(several, axis=1) / single[:, None], 1.0)
+    def one_and_relative(workload: str) -> Floats:
+        one = draw(machine.rate(1, workload))
+        several = [one if count == 1 else draw(machine.rate(count, workload)) for count in counts]
+        return np.column_stack([one, *(np.maximum(rates / one, 1.0) for rates in several)])
 
-    compute, memory = relative(MATMUL), relative(STREAM)
-    core = draw(machine.between_ops), np.broadcast_to(np.array(counts, dtype=np.float64), (size, len(counts)))
-    all_three = tuple(np.cbrt(compute[index] * memory[index] * core[index]) for index in (0, 1))
+    compute, memory = one_and_relative(MATMUL), one_and_relative(STREAM)
+    core = np.column_stack([draw(machine.between_ops), np.tile(np.array(counts, dtype=np.float64), (size, 1))])
+    all_three = np.cbrt(compute * memory * core)
     bounds = {BETWEEN_OPS: core} | dict.fromkeys(BOUND_BY_COMPUTE, compute)
-    by_part = [bounds.get(group_of(part), all_three) for part in parts]
-    return np.stack([one for one, _ in by_part], axis=1), np.stack([several for _, several in by_part], axis=2)
+    by_part = np.stack([bounds.get(group_of(part), all_three) for part in parts], axis=2)
+    return by_part[:, 0], by_part[:, 1:]
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorSizes:
     """Standard deviations of the errors: common to a pair of machines, of one network, and per doubling of threads.
 
-    The first two are for D = 1; `freedom` is the number of classes from which the first is known.
+    The first two are for D = 1; `freedom` is the number of classes behind the first.
     """
 
     pair: float
@@ -203,38 +192,35 @@ class ErrorSizes:
 # From docs/examples (two cores of 64-bit Arm and sixteen of x86-64, both ways) by `python -m benchmarks.machines`.
 ERROR_SIZES = ErrorSizes(pair=0.34, network=0.28, doubling=0.49, freedom=7)
 
-# By class of ops, the mean and the deviation of the error that networks have in common on a pair of machines.
+# By class of ops, the mean and the deviation of the error that networks share on a pair of machines.
 Offsets = Mapping[str, tuple[float, float]]
 
 
 def predict_elsewhere(
     laws: CeilingLaws, there: Speeds, threads: int, known: Offsets | None = None, sizes: ErrorSizes = ERROR_SIZES
 ) -> StepPrediction:
-    """Predict the step on some threads of another machine, with the known errors of its classes; refused where the
-    machine has no ceilings of as many."""
-    size = len(laws.parallel)
+    """Predict the step on some threads of another machine, with the known errors of its classes.
+
+    A class has one error in each draw; the first draw is the expected one.
+    """
+    known, sizes, size = known or {}, sizes.at(distance(laws.here, there)), len(laws.parallel)
     one, relative = _capacities(there, laws.times.names, [threads], size, SEED + 1)
-    errors = _draw_errors(laws, threads, sizes.at(distance(laws.here, there)), known or {})
-    parts = (laws.parallel / relative[:, 0] + laws.serial) * laws.one_core / one * np.exp(errors)
-    return step_prediction(laws.times, threads, parts[0], parts[1:], laws.noise)
-
-
-def _draw_errors(laws: CeilingLaws, threads: int, sizes: ErrorSizes, known: Offsets) -> Floats:
-    """Logarithms of errors, draws × parts, alike for the parts of a class; the first row is the expected one."""
-    chance, size = np.random.default_rng(SEED + 2), len(laws.parallel) - 1
-    beyond = sizes.doubling * sqrt(laws.doublings(threads)) * chance.standard_t(sizes.freedom, size)
-    columns = {}
+    chance = np.random.default_rng(SEED + 2)
+    beyond = sizes.doubling * sqrt(laws.doublings(threads)) * chance.standard_t(sizes.freedom, size - 1)
+    errors = {}
     for group in dict.fromkeys(map(group_of, laws.times.names)):
         mean, deviation = known.get(group, (0.0, sizes.pair))
-        common = chance.standard_normal(size) if group in known else chance.standard_t(sizes.freedom, size)
-        own = sizes.network * chance.standard_normal(size)
-        columns[group] = mean + np.r_[0.0, deviation * common + own + beyond]
-    return np.stack([columns[group_of(part)] for part in laws.times.names], axis=1)
+        common = chance.standard_normal(size - 1) if group in known else chance.standard_t(sizes.freedom, size - 1)
+        own = sizes.network * chance.standard_normal(size - 1)
+        errors[group] = mean + np.r_[0.0, deviation * common + own + beyond]
+    by_part = np.stack([errors[group_of(part)] for part in laws.times.names], axis=1)
+    parts = (laws.parallel / relative[:, 0] + laws.serial) * laws.one_core / one * np.exp(by_part)
+    return step_prediction(laws.times, threads, parts[0], parts[1:], laws.noise)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredStep:
-    """A step that the other machine took: its seconds, and those of its parts where it was traced."""
+    """A step measured on the other machine: its seconds and, if it was traced, its parts."""
 
     seconds: float
     parts: Mapping[str, float] | None = None
@@ -242,9 +228,9 @@ class MeasuredStep:
 
 @dataclass(frozen=True, slots=True)
 class ElsewherePrediction:
-    """A subject's step on some threads of another machine, beside what was measured there, if anything was.
+    """A subject's step on some threads of another machine, and its measurement there, if any.
 
-    `by_networks` takes into account how far off the prediction by ceilings is for other networks there.
+    `by_networks` is corrected by the errors of other networks there.
     """
 
     name: str
@@ -255,35 +241,29 @@ class ElsewherePrediction:
 
     @property
     def network(self) -> str:
-        """The network, whatever its options and mode."""
+        """The network without its options and mode."""
         return self.name.split()[0]
 
-    @property
-    def threads(self) -> int:
-        """The number of threads."""
-        return self.by_ceilings.threads
-
     def error(self, predicted: StepPrediction) -> float | None:
-        """Predicted over measured, less one; None where nothing was measured."""
+        """Predicted over measured, less 1; None without a measurement."""
         return None if self.measured is None else self._comparable(predicted).value / self.measured.seconds - 1.0
 
     def inside(self, predicted: StepPrediction) -> bool | None:
-        """Whether the measurement lies in the interval; None without one or the other."""
+        """Whether the interval contains the measurement; None without one of them."""
         return None if self.measured is None else self._comparable(predicted).contains(self.measured.seconds)
 
     def _comparable(self, predicted: StepPrediction) -> Estimate:
-        """A traced step, or a plain one where those were measured."""
-        plain, traced = predicted.plain_seconds, predicted.seconds
-        if plain is None or self.measured is None or self.measured.parts is not None:
-            return traced
-        return _times(traced, plain / traced.value)
+        """The traced step, or the plain one if that was measured."""
+        is_plain = self.measured is not None and self.measured.parts is None
+        ratio = (is_plain and self.laws.times.plain_ratio) or 1.0
+        return predicted.seconds.map(partial(mul, ratio))
 
 
 @dataclass(frozen=True, slots=True)
 class ClassError:
     """The logarithm of measured over predicted for the ops of a class in one network on some threads.
 
-    `doublings` are those of threads beyond the most that were traced; `weight` is the share of the class in the step.
+    `doublings` counts from the largest traced number of threads; `weight` is the class's share of the step.
     """
 
     network: str
@@ -294,17 +274,18 @@ class ClassError:
     weight: float
 
 
-def class_errors(one: ElsewherePrediction) -> list[ClassError]:
-    """The errors by ceilings of classes that take a part of the step worth mentioning; none of a step not traced."""
-    if one.measured is None or one.measured.parts is None:
+def class_errors(prediction: ElsewherePrediction) -> list[ClassError]:
+    """The errors by ceilings of the classes with a notable share of a traced step."""
+    if prediction.measured is None or prediction.measured.parts is None:
         return []
-    ours = _by_group({part.name: part.seconds.value for part in one.by_ceilings.parts})
-    theirs = _by_group(one.measured.parts)
+    predicted, threads = prediction.by_ceilings.parts, prediction.by_ceilings.threads
+    ours = _by_group({name: seconds.value for name, seconds in predicted.items()})
+    theirs = _by_group(prediction.measured.parts)
     whole = sum(ours.values()) * sum(theirs.values())
     shares = {group: sqrt(seconds * theirs.get(group, 0.0) / whole) for group, seconds in ours.items()}
-    beyond = one.laws.doublings(one.threads)
+    beyond = prediction.laws.doublings(threads)
     return [
-        ClassError(one.network, group, one.threads, beyond, log(theirs[group] / ours[group]), share)
+        ClassError(prediction.network, group, threads, beyond, log(theirs[group] / ours[group]), share)
         for group, share in shares.items()
         if share >= LEAST_SHARE
     ]
@@ -318,18 +299,17 @@ def _by_group(parts: Mapping[str, float]) -> dict[str, float]:
 
 
 def mean_error(errors: Sequence[ClassError]) -> float:
-    """The mean error, each weighing as its class does in its step."""
+    """The mean error, weighted by the class's share of each step."""
     return float(np.average([error.log_error for error in errors], weights=[error.weight for error in errors]))
 
 
 def offsets(errors: Sequence[ClassError], threads: int, sizes: ErrorSizes) -> Offsets:
-    """The common error of every class on some threads, as the networks that both machines measured tell it.
+    """The common error of every class on some threads, from networks measured on both machines.
 
-    Each network counts once, with its errors on the nearest number of threads. `sizes` are those at the distance of the
-    machines.
+    Each network counts once, with its errors on the nearest number of threads. `sizes` are for the machines' distance.
     """
     apart = {error: abs(log2(error.threads / threads)) for error in errors}
-    nearest = {error.network: apart[error] for error in sorted(errors, key=lambda one: -apart[one])}
+    nearest = {error.network: apart[error] for error in sorted(errors, key=lambda error: -apart[error])}
     near: dict[str, dict[str, list[ClassError]]] = defaultdict(lambda: defaultdict(list))
     for error in errors:
         if apart[error] == nearest[error.network]:
@@ -346,7 +326,7 @@ def offsets(errors: Sequence[ClassError], threads: int, sizes: ErrorSizes) -> Of
 
 @dataclass(frozen=True, slots=True)
 class OtherMachine:
-    """What another machine is predicted to take, why some of it is refused, and how differently the two compare."""
+    """The predictions for another machine, the reasons for missing ones, and the distance of the machines."""
 
     predictions: tuple[ElsewherePrediction, ...]
     refusals: tuple[str, ...]
@@ -364,15 +344,19 @@ def predict_on(
 ) -> OtherMachine:
     """Predict the steps of every subject of a profile on some threads of another machine.
 
-    A network is also predicted as the others were off there, if any were measured: never from its own measurement.
-    Sizes of errors, by network, are those of the examples unless given.
+    The errors of networks measured there correct the predictions of the others, never their own. `sizes` replaces the
+    default sizes of errors by network.
     """
     ours, theirs = read_speeds(here), read_speeds(there)
     if ours.imports is None or theirs.imports is None:
         ours, theirs = replace(ours, imports=None), replace(theirs, imports=None)
     apart, sizes = distance(ours, theirs), defaultdict(lambda: ERROR_SIZES, sizes or {})
     steps = {key: step for folder in measured for key, step in _read_steps(folder)}
-    first, refusals = [], _without_laws(result)
+    several = {profile for subject in result.scalings for profile in subject.profiles}
+    alone = [name for name, profile in zip(result.names, result.profiles, strict=True) if profile not in several]
+    refusals = list(map(str, result.complaints))
+    refusals += [f"{name}: traced on one number of threads, so there is no law" for name in alone]
+    first = []
     for subject in result.scalings:
         try:
             laws = ceiling_laws(subject.laws.times, ours, draws)
@@ -386,34 +370,28 @@ def predict_on(
                 first.append(ElsewherePrediction(subject.name, laws, by_ceilings, step))
             except FitError as error:
                 refusals.append(f"{subject.name} on {count} threads: {error}")
-    errors = [error for one in first for error in class_errors(one)]
+    errors = [error for prediction in first for error in class_errors(prediction)]
     predictions = []
-    for one in first:
-        others, own = [error for error in errors if error.network != one.network], sizes[one.network]
-        known = offsets(others, one.threads, own.at(apart))
-        by_networks = predict_elsewhere(one.laws, theirs, one.threads, known, own) if known else None
-        predictions.append(replace(one, by_networks=by_networks))
+    for prediction in first:
+        own, count = sizes[prediction.network], prediction.by_ceilings.threads
+        known = offsets([error for error in errors if error.network != prediction.network], count, own.at(apart))
+        by_networks = predict_elsewhere(prediction.laws, theirs, count, known, own) if known else None
+        predictions.append(replace(prediction, by_networks=by_networks))
     return OtherMachine(tuple(predictions), tuple(refusals), apart)
 
 
-def _without_laws(result: OpEvaluation) -> list[str]:
-    several = {profile for subject in result.scalings for profile in subject.threading.profiles}
-    alone = [name for name, profile in zip(result.names, result.profiles, strict=True) if profile not in several]
-    one_count = "traced on one number of threads, so there is no law"
-    return [*map(str, result.complaints), *(f"{name}: {one_count}" for name in alone)]
-
-
-# A workload, its mode, its size and its items per step, which a step must have in common on both machines; and threads.
+# Workload, mode, size and items per step, which a step must share on both machines; and threads.
 StepKey = tuple[str, str, str, int, int]
 
 
 def _read_steps(folder: Path) -> Iterator[tuple[StepKey, MeasuredStep]]:
-    """The steps that a folder has: traced ones where there are traces, otherwise plain ones."""
+    """The steps of a folder: traced ones if it has traces, otherwise plain ones."""
     if (folder / TRACES.file).exists():
-        for one in profiles(read_traces(folder)):
-            parts = {op.type: op.seconds for op in one.ops}
-            parts |= {OVERHEAD: one.overhead_seconds, UNEXPLAINED: one.unexplained_seconds}
-            yield _key(one.point, one.items_per_step, one.threads), MeasuredStep(one.wall_seconds, parts)
+        for profile in profiles_of(read_traces(folder)):
+            parts = {op.type: op.seconds for op in profile.ops}
+            parts |= {OVERHEAD: profile.overhead_seconds, UNEXPLAINED: profile.unexplained_seconds}
+            key = _key(profile.point, profile.items_per_step, profile.threads)
+            yield key, MeasuredStep(profile.wall_seconds, parts)
         return
     for summary in summarize(map(launch_of, read_rows(folder))):
         if summary.step and summary.items:
@@ -425,15 +403,15 @@ def _key(point: Point, items: int, threads: int) -> StepKey:
 
 
 def _measured_step(subject: Scaling, steps: Mapping[StepKey, MeasuredStep], threads: int) -> MeasuredStep | None:
-    """What was measured of a subject; refused where it was of another size or batch, or has ops not profiled here."""
-    first = subject.threading.profiles[0]
+    """The measured step of a subject; refused if its size or batch differs, or it has ops that were not profiled."""
+    first = subject.profiles[0]
     key = _key(first.point, first.items_per_step, threads)
     others = dict.fromkeys(other[2:4] for other in steps if other[:2] == key[:2])
     if others and key[2:4] not in others:
         there = ", ".join(f"size {size} with {items} items" for size, items in others)
         raise FitError(f"it was profiled at size {key[2]} with {key[3]} items, and measured at {there}")
-    found = steps.get(key)
-    ops = {name: seconds for name, seconds in ((found and found.parts) or {}).items() if name not in NOT_OPS}
+    step = steps.get(key)
+    ops = {name: seconds for name, seconds in ((step and step.parts) or {}).items() if name not in NOT_OPS}
     missing = {name: ops[name] / sum(ops.values()) for name in ops if name not in subject.laws.times.names}
     _refuse_ops(missing, "its op time there is ops that were not profiled here")
-    return found
+    return step

@@ -1,13 +1,12 @@
-"""Traces of a point as one profile: where the time of a step goes, op type by op type. Pure.
+"""Profiles: the traces of a point summarized by op type. Pure.
 
-A profile is of the middle half of a launch's steps by wall time, so that a disturbed step does not count; all parts are
-taken from the same steps, so that op time, the framework's time between ops and the unexplained rest add up to the wall
-time. Several launches are averaged. Names that mean the same op are summed.
+A profile averages the middle half of a launch's steps by wall time, so a disturbed step does not count. All parts come
+from the same steps, so op time, framework overhead and unexplained time add up to the wall time. Several launches are
+averaged. Names of the same op are summed.
 
-Over several numbers of threads the parts have bootstrap draws. What slows a launch slows many ops at once, so a draw
-scatters all parts together: it is a random mixture of the measured deviations, which has their covariance, over a
-scaled inverse χ², which widens the intervals of few launches. With one launch per count nothing is known of noise, and
-there are no intervals.
+Over several numbers of threads the parts have bootstrap draws. A slow launch slows many ops at once, so a draw scatters
+all parts together: it is a random mixture of the measured deviations, which has their covariance, over a scaled inverse
+χ², which widens the intervals of few launches. One launch per number of threads shows no noise and gives no intervals.
 """
 
 from collections import defaultdict
@@ -28,23 +27,23 @@ from scaling.analysis.traces import Trace, TracedStep, traces_by_point
 from scaling.errors import FitError, need
 from scaling.study.planning import Point
 
-# Parts of a step that are no op, by names no op has.
+# Parts of a step beside its ops.
 OVERHEAD = "framework overhead"
 UNEXPLAINED = "unexplained"
 NOT_OPS = (OVERHEAD, UNEXPLAINED)
 
 # Fewer launches do not show how launches differ.
 LEAST_LAUNCHES = 3
-# Launches whose shares differ by four percentage points need about ten to be known to two; what is not known after this
-# many needs a quieter machine.
+# Launches whose shares differ by four percentage points need about ten to be known to two; a profile that is still
+# imprecise after this many needs a quieter machine.
 MOST_LAUNCHES = 24
 DRAWS = 1000
 SEED = 20260101
-# A package, its extra, and what needs it.
+# A package, its extra, and the feature that needs it.
 SCIPY = "scipy", "report", "profiles"
-# The resolution of a clock: a part that never ran at some count took less than this, and has a logarithm.
+# The resolution of a clock, as the time of a part that did not run, since logarithms need one.
 LEAST_SECONDS = 1e-9
-# However noisy a part, a draw keeps at least this share of its time.
+# A draw keeps at least this share of a part's time, however noisy the part is.
 LEAST_LEFT = 1e-3
 WHOLE_STEP = "whole step"
 
@@ -53,8 +52,8 @@ WHOLE_STEP = "whole step"
 class OpShare:
     """An op type in a profile: seconds and executions per step, its share of all op time, and seconds by purpose.
 
-    `least` and `most` are the shares it has in single launches, `reproducibility` is how far the share of a profile of
-    as many launches may lie from this one, 95 times of 100; None with fewer than three.
+    `least` and `most` are its smallest and largest share in a launch. `reproducibility` is the half width of the 95 %
+    interval for the difference from a repeated profile; None with fewer than three launches.
     """
 
     type: str
@@ -69,20 +68,20 @@ class OpShare:
 
     @property
     def main_purpose(self) -> Purpose | None:
-        """What it is for most of the time; None where the traces do not tell."""
+        """The purpose with the most time; None if the traces have no purposes."""
         return max(self.purposes, key=lambda purpose: self.purposes[purpose], default=None)
 
     @property
     def share_uncertainty(self) -> float:
-        """How uncertain its share is: its reproducibility, or the range over too few launches."""
+        """The reproducibility of its share, or its range over too few launches."""
         return self.most - self.least if self.reproducibility is None else self.reproducibility
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The step of one point by op type, those with the most time first, over its launches, `quiet` or not.
+    """The step of one point by op type, the heaviest first, over all its launches, quiet or not.
 
-    With more than one inter-op thread ops overlap, and their sum has `overlap_seconds` too much.
+    With several inter-op threads ops overlap, and their sum is `overlap_seconds` too large.
     """
 
     point: Point
@@ -101,7 +100,7 @@ class Profile:
 
     @property
     def verdict(self) -> Verdict:
-        """What it can be used for, as of a point: too few launches are few, or the others were disturbed."""
+        """The verdict of its point: imprecise with too few launches, disturbed with too few quiet ones."""
         if self.quiet >= rules.FEW_LAUNCHES.limit:
             return Verdict.OK
         return Verdict.IMPRECISE if self.quiet == self.launches else Verdict.DISTURBED
@@ -117,24 +116,27 @@ class Profile:
         return self.op_seconds - self.overlap_seconds
 
     @property
+    def item_seconds(self) -> float:
+        """Wall time per item."""
+        return self.wall_seconds / self.items_per_step
+
+    @property
     def stretch(self) -> float | None:
-        """How much longer a step takes for being traced: 1.1 is a tenth longer."""
+        """Traced over plain step time: 1.1 is a tenth longer."""
         return self.wall_seconds / self.plain_seconds if self.plain_seconds else None
 
     @property
     def reproducibility(self) -> float | None:
-        """How far such a profile may lie from this one in the share of the least sure op; fewer than three launches do
-        not tell."""
-        known = [op.reproducibility for op in self.ops if op.reproducibility is not None]
-        return max(known) if known else None
+        """The reproducibility of the least certain op; None with fewer than three launches."""
+        return max((op.reproducibility for op in self.ops if op.reproducibility is not None), default=None)
 
     @property
     def subject(self) -> Point:
-        """What was traced, whatever the threads: the same for all profiles that differ in them alone."""
+        """Its point without cores and threads."""
         return subject(self.point)
 
     def share(self, op_type: str) -> float:
-        """The share of op time of a type, 0 where it never ran."""
+        """The share of op time of a type, 0 if it never ran."""
         return next((op.share for op in self.ops if op.type == op_type), 0.0)
 
     def class_share(self, op_class: OpClass) -> float:
@@ -142,31 +144,31 @@ class Profile:
         return sum(op.share for op in self.ops if op.op_class == op_class)
 
     @property
+    def class_shares(self) -> dict[OpClass, float]:
+        """The share of op time of every class, in the order of the paper, "other" last."""
+        return {name: self.class_share(name) for name in CLASSES}
+
+    @property
     def purpose_seconds(self) -> dict[Purpose, float] | None:
-        """Seconds per step for every purpose there is, in their usual order; None where the traces do not tell."""
+        """Seconds per step by purpose, in their usual order; None if the traces have no purposes."""
         seconds = {
             purpose: fsum(op.purposes[purpose] for op in self.ops if purpose in op.purposes) for purpose in PURPOSES
         }
         return {purpose: total for purpose, total in seconds.items() if total} or None
 
     def purpose_share(self, purpose: Purpose) -> float | None:
-        """The share of op time for a purpose; None where the traces do not tell."""
+        """The share of op time for a purpose; None if the traces have no purposes."""
         seconds = self.purpose_seconds
         return None if seconds is None else seconds.get(purpose, 0.0) / self.op_seconds
 
-    @property
-    def class_shares(self) -> dict[OpClass, float]:
-        """The share of op time of every class, in the order of the paper, "other" last."""
-        return {name: self.class_share(name) for name in CLASSES}
-
 
 def subject(point: Point) -> Point:
-    """A point with its cores and threads taken out."""
+    """A point without its cores and threads."""
     return replace(point, cores=1, intra="auto")
 
 
 def profiles(traces: Iterable[Trace]) -> list[Profile]:
-    """A profile for every point traced, in the order they first came, threads ascending within a subject."""
+    """A profile for every traced point, in the order of the traces, threads ascending within a subject."""
     by_subject: dict[tuple[Point, int], dict[int, list[Trace]]] = defaultdict(lambda: defaultdict(list))
     for trace in traces:
         if trace.steps:
@@ -206,7 +208,7 @@ def profile(traces: Sequence[Trace]) -> Profile:
 
 
 def _reproducibility(values: Sequence[float]) -> float | None:
-    """How far apart the means of two sets of as many values lie, 95 times of 100."""
+    """The 95 % limit of the difference between the means of two samples of this size."""
     if len(values) < LEAST_LAUNCHES:
         return None
     return student_t(len(values) - 1) * sqrt(2 / len(values)) * stdev(values)
@@ -232,7 +234,7 @@ def quiet_steps(trace: Trace) -> tuple[TracedStep, ...]:
 
 
 def step_parts(step: TracedStep) -> dict[str, float]:
-    """Seconds of each part of one step; where no ops overlap they add up to its wall time."""
+    """Seconds of each part of one step; they add up to its wall time if no ops overlap."""
     ops = _totals_by_op((op.type, op.seconds) for op in step.ops)
     return {**ops, OVERHEAD: step.overhead_seconds, UNEXPLAINED: step.unexplained_seconds}
 
@@ -242,11 +244,9 @@ def _executions(trace: Trace) -> dict[str, float]:
 
 
 def _op_purposes(traces: Sequence[Trace]) -> dict[str, dict[Purpose, float]]:
-    """Seconds per step of every op type by purpose; of none where a launch does not tell the purposes of its ops."""
+    """Seconds per step of every op type by purpose; nothing if an op of a launch has no purpose."""
     by_op: dict[str, dict[Purpose, float]] = defaultdict(dict)
-    steps = [
-        (step, 1 / len(quiet) / len(traces)) for trace in traces for quiet in (quiet_steps(trace),) for step in quiet
-    ]
+    steps = [(step, 1 / len(quiet) / len(traces)) for quiet in map(quiet_steps, traces) for step in quiet]
     have_purposes = all(op.purpose is not None for step, _ in steps for op in step.ops)
     for step, weight in steps if have_purposes else ():
         for op in step.ops:
@@ -264,30 +264,31 @@ def _totals_by_op(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The mean of each name's values; a name that a row lacks is 0 there."""
+    """The mean of each name's values, 0 in a row without the name."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: fmean(row.get(name, 0.0) for row in rows) for name in names}
 
 
 def irreproducible(traces: Iterable[Trace], within: float) -> dict[Point, float]:
-    """The points whose profiles, made again, may differ by more in the share of an op, and by how much."""
-    known = {point: _sequential_reproducibility(launches) for point, launches in traces_by_point(traces).items()}
-    return {point: value for point, value in known.items() if value > within}
+    """The points whose repeated profiles may differ by more than a limit in the share of an op, and by how much.
 
-
-def _sequential_reproducibility(launches: Sequence[Trace]) -> float:
-    """How far such a profile may lie from this one, with its last launch or without: whoever looks after every launch
-    and believes the first that says enough stops at a lucky one, 9 times of 100 instead of 5."""
-    known = [profile(some).reproducibility for some in (launches, launches[:-1]) if some]
-    return max(inf if value is None else value for value in known)
+    The last launch must confirm the others: stopping at the first profile that looks precise would stop at a lucky one
+    9 times of 100 instead of 5.
+    """
+    differences = {}
+    for point, launches in traces_by_point(traces).items():
+        known = [profile(some).reproducibility for some in (launches, launches[:-1]) if some]
+        differences[point] = max(inf if value is None else value for value in known)
+    return {point: value for point, value in differences.items() if value > within}
 
 
 @dataclass(frozen=True, slots=True)
 class PartTimes:
     """Mean seconds of each part on each number of threads: counts × parts.
 
-    `units` is how many launches each mean is of; `deviations` are theirs from the mean of their count, relative, all
-    counts together: rows × parts, with `freedom` degrees of freedom, and `step_deviations` those of the whole step.
+    `units` counts the launches behind each mean. `deviations` are the relative deviations of launches from the mean of
+    their count, all counts together (rows × parts) with `freedom` degrees of freedom; `step_deviations` the same for
+    the whole step.
     """
 
     names: tuple[str, ...]
@@ -305,12 +306,8 @@ class PartTimes:
         total: Floats = self.means.sum(axis=1)
         return total
 
-    def at(self, threads: int) -> int | None:
-        """The index of a number of threads; None where it was not traced."""
-        return self.threads.index(threads) if threads in self.threads else None
-
     def only(self, wanted: Sequence[int]) -> "PartTimes":
-        """The same without the other numbers of threads; what is known of noise stays."""
+        """The same without other numbers of threads, but with the noise of all."""
         indices = [index for index, threads in enumerate(self.threads) if threads in wanted]
         return replace(
             self,
@@ -325,46 +322,55 @@ class PartTimes:
 
 
 def part_times(traces: Sequence[Trace]) -> PartTimes:
-    """The parts of one subject's traces, op types with the most time on the fewest threads first."""
-    by_threads: dict[int, list[Trace]] = defaultdict(list)
+    """The parts of one subject's traces, the heaviest op types on the fewest threads first."""
+    by_threads: dict[int, list[dict[str, float]]] = defaultdict(list)
     for trace in traces:
         if trace.inter > 1:
             raise FitError(
-                f"{trace.point.workload} was traced with {trace.inter} inter-op threads, where ops overlap and their "
+                f"{trace.point.workload} was traced with {trace.inter} inter-op threads, so ops overlap and their "
                 "times do not add up to a step; profile it with --inter 1"
             )
-        by_threads[trace.threads].append(trace)
-    counts = sorted(by_threads)
-    launches = [[launch_parts(trace) for trace in by_threads[threads]] for threads in counts]
-    names = _names(launches)
-    units = [_matrix(rows, names) for rows in launches]
+        by_threads[trace.threads].append(launch_parts(trace))
+    launches = [by_threads[threads] for threads in sorted(by_threads)]
+    first = launches[0][0]
+    ops = {name for parts in by_threads.values() for launch in parts for name in launch} - {*NOT_OPS}
+    names = (*sorted(ops, key=lambda name: (-first.get(name, 0.0), name)), *NOT_OPS)
+    units = [
+        np.array([[max(row.get(name, 0.0), LEAST_SECONDS) for name in names] for row in rows]) for rows in launches
+    ]
     means = np.array([rows.mean(axis=0) for rows in units])
     repeated = [(rows, mean) for rows, mean in zip(units, means, strict=True) if len(rows) > 1]
     none = np.zeros((0, len(names)))
+    # A part that hardly ran has no deviations.
+    relative = [(rows - mean) / np.where(mean > LEAST_SECONDS, mean, np.inf) for rows, mean in repeated]
     return PartTimes(
         names=names,
-        threads=tuple(counts),
+        threads=tuple(sorted(by_threads)),
         means=means,
         units=tuple(map(len, units)),
-        deviations=np.concatenate([none, *(_deviations(rows, mean) for rows, mean in repeated)]),
+        deviations=np.concatenate([none, *relative]),
         step_deviations=np.concatenate([none[:, 0], *(rows.sum(1) / mean.sum() - 1.0 for rows, mean in repeated)]),
         freedom=sum(len(rows) - 1 for rows, _ in repeated),
         plain_ratio=_plain_ratio(traces),
     )
 
 
-def _deviations(rows: Floats, mean: Floats) -> Floats:
-    """The relative deviation of each unit from the mean; 0 for a part that hardly ran."""
-    relative: Floats = (rows - mean) / np.where(mean > LEAST_SECONDS, mean, np.inf)
-    return relative
+def _plain_ratio(traces: Sequence[Trace]) -> float | None:
+    """Plain over traced step time, the geometric mean of launches."""
+    ratios = [
+        np.median(trace.plain_step_seconds) / sum(launch_parts(trace).values())
+        for trace in traces
+        if trace.plain_step_seconds
+    ]
+    return float(np.exp(np.mean(np.log(ratios)))) if ratios else None
 
 
-def draw_means(times: PartTimes, size: int = DRAWS, seed: int = SEED) -> tuple[Floats, Floats]:
+def draw_means(times: PartTimes, size: int = DRAWS) -> tuple[Floats, Floats]:
     """Draw means, draws × counts × parts, and return them with the noise factor of each draw.
 
     The factor times the root mean square of deviations over √freedom is the relative noise of one unit.
     """
-    chance = np.random.default_rng(seed)
+    chance = np.random.default_rng(SEED)
     half = size // 2
     if not times.freedom:
         return np.repeat(times.means[None], 2 * half, axis=0), np.zeros(2 * half)
@@ -379,23 +385,3 @@ def draw_means(times: PartTimes, size: int = DRAWS, seed: int = SEED) -> tuple[F
     both = np.concatenate([shift, -shift])
     means: Floats = times.means[None] * np.maximum(1.0 + both, LEAST_LEFT)
     return means, np.tile(1.0 / np.sqrt(spread), 2)
-
-
-def _names(launches: Sequence[Sequence[dict[str, float]]]) -> tuple[str, ...]:
-    first = launches[0][0]
-    ops = {name for count in launches for parts in count for name in parts} - {OVERHEAD, UNEXPLAINED}
-    return (*sorted(ops, key=lambda name: (-first.get(name, 0.0), name)), OVERHEAD, UNEXPLAINED)
-
-
-def _matrix(rows: Sequence[dict[str, float]], names: tuple[str, ...]) -> Floats:
-    return np.array([[max(row.get(name, 0.0), LEAST_SECONDS) for name in names] for row in rows], dtype=np.float64)
-
-
-def _plain_ratio(traces: Sequence[Trace]) -> float | None:
-    """A plain step over a traced one, the geometric mean of launches."""
-    ratios = [
-        np.median(trace.plain_step_seconds) / sum(launch_parts(trace).values())
-        for trace in traces
-        if trace.plain_step_seconds
-    ]
-    return float(np.exp(np.mean(np.log(ratios)))) if ratios else None

@@ -1,10 +1,11 @@
-"""What limits traced runs: op classes in training and inference, ops by thread count, and where efficiency is lost.
+"""Limits of traced runs: op classes in training and inference, ops by thread count, and losses of efficiency.
 
-Figures 5 and 6 of Adolf, Rama, Reagen, Wei and Brooks, "Fathom", IISWC 2016, for any workload. Op classes look the
-same in every figure: a colour each, and the name within wherever there is room, for grey print.
+Figures 5 and 6 of Adolf, Rama, Reagen, Wei and Brooks, "Fathom", IISWC 2016, for any workload. Each op class has the
+same colour in every figure, and its name inside if there is room, for grey print.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,11 +14,11 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from scaling.analysis.op_classes import CLASS_NAMES, CLASSES
+from scaling.analysis.op_classes import CLASS_NAMES, CLASSES, op_class
 from scaling.features.profiling.evaluation import OpEvaluation, Scaling
 from scaling.features.profiling.laws import Loss
 from scaling.features.profiling.pairs import ModePair
-from scaling.features.profiling.profile import OVERHEAD, UNEXPLAINED, Profile
+from scaling.features.profiling.profile import NOT_OPS, OVERHEAD, UNEXPLAINED, Profile
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.figure import Figure
 from scaling.reporting.plots.style import (
@@ -36,18 +37,18 @@ from scaling.reporting.plots.style import (
 )
 from scaling.reporting.words import count, duration, share
 
-# Classes in the order of the paper, then what is no op.
-PARTS: tuple[str, ...] = (*CLASSES, OVERHEAD, UNEXPLAINED)
+# Classes in the order of the paper, then the parts outside ops.
+PARTS: tuple[str, ...] = (*CLASSES, *NOT_OPS)
 CLASS_COLOURS: dict[str, str] = dict(
     zip(PARTS, (PALETTE[index] for index in (0, 1, 2, 3, 4, 8, 9, 5, 7, 6)), strict=True)
 )
 BETWEEN = "#ffffff"
-# About how many percent of a bar an em of its small text takes, in figures as wide as ours.
+# The approximate width of an em of small text in percent of a bar.
 PERCENT_PER_EM = 1.35
 
 
 def segment(axes: Axes, middle: float, left: float, width: float, part: str, label: str) -> None:
-    """A piece of a horizontal bar in the colour of its part, with a label if that fits in."""
+    """Draw a piece of a horizontal bar in the colour of its part, with a label if it fits."""
     axes.barh(middle, width, 0.8, left, color=CLASS_COLOURS[part], edgecolor=BETWEEN, linewidth=0.5)
     if ems(label) * PERCENT_PER_EM <= width:
         axes.text(
@@ -61,17 +62,19 @@ def segment(axes: Axes, middle: float, left: float, width: float, part: str, lab
         )
 
 
-def class_keys(shown: set[str]) -> list[Patch]:
-    """Legend lines for the parts that are shown."""
-    return [Patch(facecolor=CLASS_COLOURS[name], label=_class_name(name)) for name in PARTS if name in shown]
-
-
-def _class_name(name: str) -> str:
-    return next((words for op_class, words in CLASS_NAMES.items() if op_class == name), name)
+def _finish_bars(figure: Figure, shown: set[str]) -> Figure:
+    """Remove the grid, and add a legend of the parts that are shown."""
+    axes = figure.axes[0]
+    axes.grid(False)
+    axes.tick_params(axis="y", length=0.0)
+    labels = zip(PARTS, (*CLASS_NAMES.values(), *NOT_OPS), strict=True)
+    keys = [Patch(facecolor=CLASS_COLOURS[name], label=label) for name, label in labels if name in shown]
+    figure.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 5))
+    return figure
 
 
 def _readable_on(tint: str) -> str:
-    """Dark or light ink, whichever is seen on a fill."""
+    """Dark or light ink, for contrast with a fill."""
     red, green, blue = to_rgb(tint)
     return DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.45 else LIGHT
 
@@ -80,23 +83,23 @@ MODE_BAR_INCHES = 0.24
 
 
 def op_modes(result: OpEvaluation) -> Drawing | NotDrawn:
-    """Draw a bar for training and one for inference of every workload, on the fewest threads both were traced with."""
+    """Draw bars for training and inference of every workload, on the fewest threads that both were traced on."""
     by_name: dict[str, ModePair] = {}
     for pair in sorted(result.pairs, key=lambda pair: pair.train.threads):
         by_name.setdefault(f"{pair.train.point.workload} {pair.train.point.size}", pair)
     pairs = list(by_name.values())
     if not pairs:
-        return NotDrawn("no workload was traced on as many threads both in training and in inference")
+        return NotDrawn("no workload was traced in training and in inference on the same number of threads")
     caption = (
-        "Time an item takes in each mode, in percent of training, by the class of its ops "
-        f"({count(pairs[0].train.threads, 'thread')}); at the end of a bar, how long that is."
+        "Time per item in each mode, in percent of training, by the class of its ops "
+        f"({count(pairs[0].train.threads, 'thread')}); at the end of a bar, the time itself."
     )
     return Drawing(caption, _modes_figure(pairs))
 
 
 def class_percents(profile: Profile, whole_seconds: float) -> dict[str, float]:
     """The parts of an item's time in percent of a whole."""
-    parts: dict[str, float] = {op_class: profile.class_share(op_class) * profile.op_seconds for op_class in CLASSES}
+    parts: dict[str, float] = {name: part * profile.op_seconds for name, part in profile.class_shares.items()}
     parts |= {OVERHEAD: profile.overhead_seconds, UNEXPLAINED: max(profile.unexplained_seconds, 0.0)}
     return {name: 100.0 * seconds / profile.items_per_step / whole_seconds for name, seconds in parts.items()}
 
@@ -107,7 +110,7 @@ def _modes_figure(pairs: Sequence[ModePair]) -> Figure:
     shown: set[str] = set()
     ticks, labels = [], []
     for index, pair in enumerate(pairs):
-        whole = pair.train.wall_seconds / pair.train.items_per_step
+        whole = pair.train.item_seconds
         for offset, mode, profile in ((0.0, "train", pair.train), (1.0, "infer", pair.infer)):
             middle = 2.6 * index + offset
             percents = class_percents(profile, whole)
@@ -116,48 +119,43 @@ def _modes_figure(pairs: Sequence[ModePair]) -> Figure:
                 segment(axes, middle, left, percents[name], name, name)
                 left += percents[name]
                 shown.add(name)
-            end = 100.0 * profile.wall_seconds / profile.items_per_step / whole
-            seconds = duration(profile.wall_seconds / profile.items_per_step)
+            end, seconds = 100.0 * profile.item_seconds / whole, duration(profile.item_seconds)
             axes.text(end + 1.0, middle, seconds, va="center", ha="left", fontsize=SMALL_POINTS - 0.5)
             ticks.append(middle)
             labels.append(f"{wrap(pair.train.point.workload, 18.0, 1)} {mode}")
     axes.set_yticks(ticks, labels)
     axes.set_ylim(ticks[-1] + 0.8, -0.8)
     axes.set_xlim(0.0, max(114.0, axes.get_xlim()[1] + 14.0))
-    axes.set_xlabel("time of an item, % of training")
-    axes.grid(False)
-    axes.tick_params(axis="y", length=0.0)
-    keys = class_keys(shown)
-    figure.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 5))
-    return figure
+    axes.set_xlabel("time per item, % of training")
+    return _finish_bars(figure, shown)
 
 
 LOSS_BAR_INCHES, LOSSES_WIDTH_INCHES = 0.36, 9.0
 
 
 def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
-    """Draw a bar per subject: 100 % is the time beyond perfect scaling, cut by ops, the largest first."""
+    """Draw a bar per subject: 100 % is the time beyond perfect scaling, divided among ops, the largest first."""
     losses = [
         (scaling.name, scaling.losses[-1])
         for scaling in result.scalings
         if scaling.losses and scaling.losses[-1].significant
     ]
     if not losses:
-        return NotDrawn("no workload was traced on so many threads that it lost efficiency for sure")
+        return NotDrawn("no workload lost a significant part of its efficiency on the threads it was traced on")
     caption = (
-        "The efficiency lost on the most threads traced is the part of a step beyond a perfect share of the time on "
-        "one thread; the bars say in which ops it is lost, the largest first, coloured by class. Ops that gained more "
-        "than their share are left out."
+        "The efficiency lost on the largest traced number of threads is the part of a step beyond a perfect share of "
+        "the time on one thread; the bars divide it among ops, the largest first, coloured by class. Ops that gained "
+        "more than their share are left out."
     )
     return Drawing(caption, _losses_figure(losses))
 
 
 def segments(loss: Loss) -> list[tuple[str, str, float]]:
-    """Name, class, and percent of each part that lost something, the largest first."""
+    """Name, class, and percentage of each part with a loss, the largest first."""
     lost = [part for part in loss.parts if part.seconds > 0.0]
     whole = sum(part.seconds for part in lost)
     return [
-        (part.name, part.op_class if part.is_op else part.name, 100.0 * part.seconds / whole)
+        (part.name, part.name if part.name in NOT_OPS else op_class(part.name), 100.0 * part.seconds / whole)
         for part in lost
         if part.seconds >= 0.002 * whole
     ]
@@ -169,9 +167,9 @@ def _losses_figure(losses: Sequence[tuple[str, Loss]]) -> Figure:
     shown: set[str] = set()
     for index, (_, loss) in enumerate(losses):
         left = 0.0
-        for name, op_class, percent in segments(loss):
-            segment(axes, index, left, percent, op_class, f"{name} {percent:.0f}")
-            shown.add(op_class)
+        for name, part, percent in segments(loss):
+            segment(axes, index, left, percent, part, f"{name} {percent:.0f}")
+            shown.add(part)
             left += percent
     labels = [
         f"{wrap(name, 20.0, 1)}, {count(loss.threads, 'thread')}: {share(loss.efficiency)} efficient"
@@ -180,19 +178,15 @@ def _losses_figure(losses: Sequence[tuple[str, Loss]]) -> Figure:
     axes.set_yticks(range(len(losses)), labels)
     axes.set_ylim(len(losses) - 0.5, -0.5)
     axes.set_xlim(0.0, 100.0)
-    axes.set_xlabel("share of what is lost, %")
-    axes.grid(False)
-    axes.tick_params(axis="y", length=0.0)
-    keys = class_keys(shown)
-    figure.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 5))
-    return figure
+    axes.set_xlabel("share of the loss, %")
+    return _finish_bars(figure, shown)
 
 
 MOST_PARTS = 4
-# Lines through fewer numbers of threads say little; they are drawn where there are no others.
+# Laws from fewer numbers of threads are drawn only if no workload has more.
 LEAST_THREADS = 3
 PANEL_INCHES = (5.0, 1.85)
-# Times span many powers of ten; parts below this share of a step are not drawn.
+# Times span many powers of ten, so parts below this share of a step are not drawn.
 LEAST_SHARE = 0.01
 
 
@@ -202,29 +196,28 @@ def op_threads(result: OpEvaluation) -> Drawing | NotDrawn:
         return NotDrawn("no workload was traced on several numbers of threads")
     most = max(len(scaling.laws.times.threads) for scaling in result.scalings)
     least = min(most, LEAST_THREADS)
-    told = [scaling for scaling in result.scalings if len(scaling.laws.times.threads) >= least]
-    scalings = sorted(told, key=lambda scaling: scaling.threading.profiles[0].point.mode != "train")
+    scalings = [scaling for scaling in result.scalings if len(scaling.laws.times.threads) >= least]
+    scalings.sort(key=lambda scaling: scaling.profiles[0].point.mode != "train")
     others = len(result.scalings) - len(scalings)
     left_out = f" {others} traced on fewer than {least} numbers of threads are not drawn." if others else ""
     caption = (
-        "Time per step of the parts that take the most of it on the most threads, each with Amdahl's law of its own; "
-        "dotted is what perfect scaling of the whole step would be. Below a part is what it is for, most of its time. "
-        f"More threads do not help a part whose line is flat.{left_out}"
+        "Time per step of the heaviest parts on the most threads, each with its own law by Amdahl; the dotted line is "
+        "perfect scaling of the whole step. Below a part is its main purpose. More threads do not help a part with a "
+        f"flat line.{left_out}"
     )
     return Drawing(caption, _threads_figure(scalings))
 
 
 def heaviest(scaling: Scaling) -> list[int]:
-    """The indices of the parts that take the most time on the most threads."""
+    """The indices of the parts with the most time on the most threads."""
     seconds = scaling.laws.times.means[-1]
     ranked = sorted(range(len(seconds)), key=lambda index: -seconds[index])
     return [index for index in ranked if seconds[index] >= LEAST_SHARE * seconds.sum()][:MOST_PARTS]
 
 
 def purpose_note(scaling: Scaling, name: str) -> str:
-    """A further line that says what an op is for on the most threads, where the traces tell it."""
-    purposes = {op.type: op.main_purpose for op in scaling.threading.profiles[-1].ops}
-    purpose = purposes.get(name)
+    """A line with the main purpose of an op on the most threads, if it is known."""
+    purpose = next((op.main_purpose for op in scaling.profiles[-1].ops if op.type == name), None)
     return f"\n  {purpose}" if purpose else ""
 
 
@@ -256,15 +249,8 @@ def _draw_threads(axes: Axes, scaling: Scaling) -> None:
         name = laws.times.names[index]
         label = f"{wrap(name, 17.0, 1)} {share(share_of_step)}{purpose_note(scaling, name)}"
         axes.plot(along, laws.parallel[index] / along + laws.serial[index], color=colour(rank), linewidth=1.0)
-        axes.plot(
-            threads,
-            laws.times.means[:, index],
-            linestyle="none",
-            marker=marker(rank),
-            markersize=4.5,
-            color=colour(rank),
-            label=label,
-        )
+        look: dict[str, Any] = {"linestyle": "none", "marker": marker(rank), "markersize": 4.5, "color": colour(rank)}
+        axes.plot(threads, laws.times.means[:, index], label=label, **look)
     steps = laws.times.steps
     axes.plot(along, (laws.parallel.sum() / along + laws.serial.sum()), color=INK, linewidth=1.2)
     axes.plot(threads, steps, linestyle="none", marker="P", markersize=5.0, color=INK, label="whole step")

@@ -1,4 +1,4 @@
-"""`scaling tune`: find the best settings of a workload or program by racing them."""
+"""`scaling tune`: race the settings of a workload or program to find the best."""
 
 from pathlib import Path
 from typing import Annotated
@@ -34,7 +34,6 @@ from scaling.features.tuning.report import (
 )
 from scaling.features.tuning.schedule import most_launches
 from scaling.reporting.words import count
-from scaling.study.programs import Variables
 
 
 def tune(
@@ -42,21 +41,19 @@ def tune(
         list[str],
         typer.Argument(
             metavar="WORKLOAD|-- PROGRAM [ARG]...",
-            help="A workload with its options, or a program as one would start it, with {threads} and {NAME} in it.",
+            help="A workload with its options, or a program's command line with {threads} and {NAME} in it.",
             show_default=False,
         ),
     ],
-    cores: Annotated[
-        int | None, typer.Option(min=1, help="How many cores it gets; all of this machine if left out.")
-    ] = None,
+    cores: Annotated[int | None, typer.Option(min=1, help="Number of cores; default: all of this machine.")] = None,
     objective: Annotated[
         str,
         typer.Option(
             metavar="latency|throughput|throughput-per-core",
-            help="The time of a step, items per second, or that per core, for which fewer cores are tried too.",
+            help="The time of a step, items per second, or items per second and core, which also tries fewer cores.",
         ),
     ] = "latency",
-    budget: Annotated[str | None, typer.Option(metavar="TIME", help="Spend at most this long, such as 10m.")] = None,
+    budget: Annotated[str | None, typer.Option(metavar="TIME", help="Time limit, such as 10m.")] = None,
     param: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,9 +68,11 @@ def tune(
     env: Env = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Results folder; results/NAME-tune if left out."),
+        typer.Option("-o", "--output", metavar="DIR", help="Results folder; default: results/NAME-tune."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the settings of the grid; measure none.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the settings of the grid without measuring.")
+    ] = False,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
     again: Again = False,
@@ -83,37 +82,31 @@ def tune(
 ) -> None:
     """Find the best settings: threads, placement, SMT and XLA of a workload, or any parameter of a program.
 
-    Settings race in turns with each other and with the default; one that is clearly slower is dropped, and the winner
-    is confirmed by launches of its own. The same command again goes on where it stopped. The status is 1 where too few
-    quiet launches confirm the winner.
+    Settings race in turns with each other and with the default; clearly slower settings are dropped, and separate
+    launches confirm the winner. The same command resumes a search. The status is 1 if too few quiet launches confirm
+    the winner.
 
     Example: scaling tune autoenc --budget 10m
 
     Example: scaling tune --param block=16,32,64 -- ./prog --block {block} --threads {threads}
     """
     parameters = parse_parameters(param or [])
-    subject, variables = _subject(words, env)
+    if is_workload(words[0]):
+        refuse_variables(env)
+    subject = " ".join(words) if is_workload(words[0]) else program_words(words)
+    variables = () if is_workload(words[0]) else program_variables(env)
     job = prepare_tuning(subject, output, cores, objective, budget, parameters, settings or [], full, variables)
     print_job_notes(job, verbose)
     if dry_run:
         print_lines(*(setting_words(job.grid, setting) for setting in range(len(job.grid.points))))
-        settings_count = len(job.grid.points)
-        most = most_launches(settings_count, budget is not None)
-        print_lines(f"{count(settings_count, 'setting')}, at most {most} launches")
+        total = len(job.grid.points)
+        print_lines(f"{count(total, 'setting')}, at most {most_launches(total, budget is not None)} launches")
         return
     with answer_when_interrupted(job.folder, verbose):
         tuned = carry_out_tuning(job, redo_of(retry_failed, again), not no_wait, Progress())
     _print(tuned, as_json)
     if not tuned.is_answer:
         raise typer.Exit(1)
-
-
-def _subject(words: list[str], env: list[str] | None) -> tuple[str | list[str], Variables]:
-    """A workload with its options, or a program's words and its variables."""
-    if is_workload(words[0]):
-        refuse_variables(env)
-        return " ".join(words), ()
-    return program_words(words), program_variables(env)
 
 
 def _print(tuned: Tuned, as_json: bool) -> None:

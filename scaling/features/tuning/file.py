@@ -1,6 +1,6 @@
-"""`tuning.json` of a results folder: what a search over settings chooses from, and what its rows have shown.
+"""`tuning.json` of a results folder: the grid of a search, and the outcome of its rows.
 
-A folder that has it was made by `scaling tune`; its rows name the cohorts of the race and of the confirmation.
+`scaling tune` makes folders with it; their rows name the cohorts of the race and of the confirmation.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ TUNING = "tuning.json"
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The settings that a search chooses from, the CPUs that each has, and by what the best of them is chosen."""
+    """The settings of a search, the CPUs of each, and the objective."""
 
     grid: Grid
     cpus: tuple[Cpus, ...]
@@ -29,35 +29,35 @@ class Search:
 
     @property
     def space(self) -> Space:
-        """The settings as the search sees them."""
+        """The space of the settings."""
         return space(self.grid.values, self.grid.named)
 
     def cohorts(self, rows: Iterable[Row]) -> list[CohortLogs]:
-        """The cohorts that are complete among rows, in their order."""
+        """The complete cohorts among rows, in order."""
         return cohort_logs(map(cohort_launch, rows), self.grid.points, self.objective)
 
     def outcome(self, rows: Iterable[Row]) -> Outcome:
-        """What rows have shown."""
+        """The outcome of rows."""
         return outcome(self.space, self.cohorts(rows))
 
 
 def cohort_launch(row: Row) -> CohortLaunch:
-    """A row as a search sees it."""
+    """The launch of a row with its cohort."""
     return CohortLaunch(planned_launch(row), row.run.cohort)
 
 
 def write_search(folder: Path, search: Search) -> None:
-    """Store what a search chooses from beside its rows."""
+    """Store a search beside its rows."""
     replace_file(folder / TUNING, msgspec.json.format(msgspec.json.encode(search), indent=1).decode() + "\n")
 
 
 def read_search(folder: Path) -> Search:
-    """The search that a folder was made by."""
+    """Read the search of a folder."""
     path = folder / TUNING
     try:
         search = msgspec.json.decode(read_regular_text(path), type=Search)
     except msgspec.MsgspecError as error:
-        raise StoreError(f"{path} does not hold a search: {error}; take it away") from error
+        raise StoreError(f"{path} does not hold a search: {error}; remove it") from error
     if not len(search.grid.points) == len(search.grid.values) == len(search.cpus) > 0:
-        raise StoreError(f"{path} does not hold a search: its lists are not of one length; take it away")
+        raise StoreError(f"{path} does not hold a search: its lists differ in length; remove it")
     return search

@@ -1,10 +1,11 @@
-"""The settings that a search chooses from: those of a study of one workload on a machine. Pure.
+"""The grid of a search: all settings of a study of one workload on a machine. Pure.
 
-The default is what one gets without any setting: the threads that the framework chooses, all hardware threads of the
-cores, no compilation, and the first value of every parameter. The vendor's recipe for frameworks with two thread pools
-is a thread per physical core within operations, and as many operations at once as there are sockets.
+The default sets nothing: the framework chooses its threads, a run has all hardware threads of its cores and no
+compilation, and every parameter has its first value. The vendor's recipe for frameworks with two thread pools is one
+thread per physical core within operations, and one operation at a time per socket.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -21,15 +22,15 @@ from scaling.study.spec import Study
 
 DEFAULT, RECIPE = "default", "vendor recipe"
 
-# More operations at once than this are no faster in any network.
+# No network is faster with more operations at once.
 MOST_INTER = 16
 
-# No search looks at more combinations of parameters, and each takes a millisecond to plan.
+# Planning takes a millisecond per combination of parameters.
 MOST_COMBINATIONS = 10_000
 
 
 class Objective(StrEnum):
-    """What the best setting has least or most of."""
+    """The quantity that a search minimizes or maximizes."""
 
     LATENCY = "latency"
     THROUGHPUT = "throughput"
@@ -42,7 +43,7 @@ Values = Mapping[str, int | float | str]
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings by index, each as a point and as the values of its axes; the default is the first."""
+    """Settings by index, each as a point and as the values of its axes; the default comes first."""
 
     points: tuple[Point, ...]
     values: tuple[Values, ...]
@@ -50,12 +51,12 @@ class Grid:
 
     @cached_property
     def varying(self) -> tuple[str, ...]:
-        """The axes in which they differ."""
+        """The axes in which settings differ."""
         return tuple(axis for axis in self.values[0] if len({values[axis] for values in self.values}) > 1)
 
     @property
     def named(self) -> tuple[int, ...]:
-        """The settings with a name, but for the default."""
+        """The named settings except the default."""
         return tuple(index for index in self.names if index)
 
 
@@ -74,19 +75,19 @@ def parse_parameters(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def combinations(parameters: Parameters) -> list[dict[str, str]]:
-    """Every combination of the values of parameters, that of the first ones first."""
+    """Every combination of the values of parameters, the first values first."""
     combined = prod(map(len, parameters.values()))
     if combined > MOST_COMBINATIONS:
         sizes = " × ".join(str(len(values)) for values in parameters.values())
         raise StudyError(
-            f"--param {', '.join(parameters)}: {sizes} values are {combined:,} settings, and a search takes up to "
+            f"--param {', '.join(parameters)}: {sizes} values are {combined:,} settings, and a search allows up to "
             f"{MOST_COMBINATIONS:,}; give fewer values"
         )
     return [dict(zip(parameters, values, strict=True)) for values in product(*parameters.values())]
 
 
 def workload_variants(text: str, parameters: Parameters) -> dict[str, dict[str, str]]:
-    """A workload with every combination of options, by what a study calls it."""
+    """A workload with every combination of options, by its name in a study."""
     return {
         " ".join([text, *(f"{name}={value}" for name, value in chosen.items())]): chosen
         for chosen in combinations(parameters)
@@ -94,25 +95,23 @@ def workload_variants(text: str, parameters: Parameters) -> dict[str, dict[str, 
 
 
 def program_variants(program: Program, parameters: Parameters, words: Sequence[str]) -> dict[Program, dict[str, str]]:
-    """A program with every combination of parameters filled into its words, each under a name of its own."""
+    """A program with every combination of parameters filled into its words, each with its own name."""
     used = names_in(words)
     for name in parameters:
         if name in PLACEHOLDERS:
-            raise StudyError(f"--param {name}: {{{name}}} is filled in for every run anyway; choose another name")
+            raise StudyError(f"--param {name}: {{{name}}} is filled in for every run already; choose another name")
         if name not in used:
-            raise StudyError(f"--param {name}: the command line has no {{{name}}}; put it where the value belongs")
+            raise StudyError(f"--param {name}: the command line has no {{{name}}}; put it in the place of the value")
     return {
         replace(
             program,
-            name="+".join([program.name, *(_name_part(f"{name}.{value}") for name, value in chosen.items())]),
+            name="+".join(
+                [program.name, *(re.sub(r"[^\w.-]", "_", f"{name}.{value}") for name, value in chosen.items())]
+            ),
             command=tuple(fill_in(word, chosen) for word in words),
         ): chosen
         for chosen in combinations(parameters)
     }
-
-
-def _name_part(text: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in text)
 
 
 def doublings(most: int) -> tuple[int, ...]:
@@ -123,26 +122,23 @@ def doublings(most: int) -> tuple[int, ...]:
 def grid(study: Study, topology: Topology, parameters: Mapping[str, Mapping[str, str]]) -> Grid:
     """The settings of a study whose subjects are the variants of one workload, each with its parameters.
 
-    Left out are core counts that the study does not name, more threads in a pool than CPUs, and placements that come
-    to the same CPUs.
+    The grid omits core counts that the study does not name, pools with more threads than CPUs, and placements on the
+    same CPUs as another.
     """
     planned = {run.point for run in plan(replace(study, launches=1), topology).runs}
     order = {name: number for number, name in enumerate(parameters)}
     in_order = sorted(
-        planned,
+        (point for point in planned if not isinstance(study.cores, tuple) or point.cores in study.cores),
         key=lambda point: (
             *(study.placements.index(point.placement), order[point.workload], point.jit, point.smt, point.cores),
             *(study.intra.index(point.intra), study.inter.index(point.inter), str(point)),
         ),
     )
-    points = [point for point in in_order if not isinstance(study.cores, tuple) or point.cores in study.cores]
-    points = _distinct(study, topology, points)
+    points = _distinct(study, topology, in_order)
     largest = max(point.cores for point in points)
     default = min(
         (point for point in points if point.cores == largest),
-        key=lambda point: (
-            *(point.intra != "auto", point.inter != "auto", -point.smt, point.jit, point.onednn is not None),
-        ),
+        key=lambda one: (one.intra != "auto", one.inter != "auto", -one.smt, one.jit, one.onednn is not None),
     )
     recipe = _recipe(study, topology, default) if _has_pools(study) else None
     chosen = [point for point in points if _is_candidate(study, point)]
@@ -154,31 +150,28 @@ def grid(study: Study, topology: Topology, parameters: Mapping[str, Mapping[str,
 
 
 def _refuse_alike(points: Sequence[Point], values: Sequence[Values]) -> None:
-    """Refuse points that differ in what a search does not choose, such as two frameworks."""
+    """Refuse points that differ in a key outside the grid, such as two frameworks."""
     first: dict[tuple[int | float | str, ...], Point] = {}
     for point, chosen in zip(points, values, strict=True):
         other = first.setdefault(tuple(chosen.values()), point)
         differing = [one.name for one in fields(point) if getattr(point, one.name) != getattr(other, one.name)]
         for key in (name for name in differing if name not in chosen):
             raise StudyError(
-                f"a search does not choose {key}, which is {getattr(other, key)!r} and {getattr(point, key)!r} here; "
+                f"a search cannot choose {key}, which is {getattr(other, key)!r} and {getattr(point, key)!r} here; "
                 "give one of them"
             )
 
 
 def _recipe(study: Study, topology: Topology, default: Point) -> Point:
-    """A thread per core within operations, as many operations at once as the run has sockets."""
+    """One thread per core within operations, and one operation at a time per socket of the run."""
     cpus = {*cpus_of(study, topology, default)}
     sockets = sum(not cpus.isdisjoint(socket) for socket in topology.sockets) or 1
-    return replace(default, intra=default.cores, inter=sockets, smt=_fewest_smt(study))
-
-
-def _fewest_smt(study: Study) -> int:
-    return min(study.smt) if isinstance(study.smt, tuple) else 1
+    smt = min(study.smt) if isinstance(study.smt, tuple) else 1
+    return replace(default, intra=default.cores, inter=sockets, smt=smt)
 
 
 def _is_candidate(study: Study, point: Point) -> bool:
-    """Whether no pool has more threads than CPUs, and of a framework with two pools both have numbers."""
+    """Whether each pool has at most one thread per CPU, and both pools of a framework have numbers."""
     cpus = point.cores * point.smt
     pools = ((point.intra, study.intra), (point.inter, study.inter))
     return all(
@@ -188,12 +181,12 @@ def _is_candidate(study: Study, point: Point) -> bool:
 
 
 def _has_pools(study: Study) -> bool:
-    """Whether it is of a framework with two thread pools, which chooses their sizes itself unless it is told."""
+    """Whether its framework has two thread pools, whose sizes it chooses by default."""
     return study.inter != ("auto",)
 
 
 def _distinct(study: Study, topology: Topology, points: Sequence[Point]) -> list[Point]:
-    """Points without those that come to the CPUs and, but for a framework's, to the threads of an earlier one."""
+    """Points without repetitions of the same CPUs and, except for frameworks, the same threads."""
     cpus = cache(lambda *where: frozenset(_place(study, topology, *where)))
     first: dict[tuple[Point, frozenset[int]], Point] = {}
     for point in points:
@@ -205,7 +198,7 @@ def _distinct(study: Study, topology: Topology, points: Sequence[Point]) -> list
 
 
 def cpus_of(study: Study, topology: Topology, point: Point) -> Cpus:
-    """The CPUs that a point has, core by core, the lowest of those that are equivalent."""
+    """The CPUs of a point, core by core, the lowest of equivalent ones."""
     return _place(study, topology, point.cores, point.smt, point.placement)
 
 
@@ -215,7 +208,7 @@ def _place(study: Study, topology: Topology, cores: int, smt: int, placement: st
 
 
 def _values(point: Point, parameters: Mapping[str, str]) -> dict[str, float | str]:
-    """The axes of a setting: thread counts as they are in effect, parameters as numbers where they are."""
+    """The axes of a setting, with effective thread counts, and numbers for numeric parameters."""
     cpus = point.cores * point.smt
     return {
         "cores": point.cores,
@@ -234,7 +227,7 @@ def _values(point: Point, parameters: Mapping[str, str]) -> dict[str, float | st
 
 
 def _number(text: str) -> float | str:
-    """A number where a value is one that has neighbours; a word otherwise."""
+    """A finite number, which has neighbours, or else a word."""
     try:
         number = float(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Tuning: the settings of one workload raced against each other on this machine until the best is known.
+"""Tuning: race the settings of one workload on this machine until the best is known.
 
-Every setting is a point and every launch a row of the results folder, which all commands read; the same call again goes
-on where it stopped.
+Every setting is a point and every launch a row of the results folder, which all commands read. Repeating the call
+resumes the search.
 """
 
 import json
@@ -51,33 +51,29 @@ from scaling.study.workload import Named, check_workload, workload
 if TYPE_CHECKING:
     import pandas as pd
 
-# Rounds are cheap beside a start of a framework, and most of the noise of a launch lies between its rounds.
+# Rounds are cheap compared with the start of a framework, and most of the noise of a launch lies between its rounds.
 ROUNDS = 4
 
-# What TensorFlow does not do by itself: its kernels of oneDNN are on for x86-64 and off for Arm, where it has them too.
+# The opposite of TensorFlow's default: its oneDNN kernels are on for x86-64 and off for Arm, which has them too.
 OTHER_ONEDNN = {"x86_64": False, "aarch64": True}
 
-# Keys of a study that say what is measured, which the command itself does.
+# Keys of a study that name its subjects, which the command itself names.
 SUBJECTS = ("workloads", "programs", "beside", "replicas")
 
-PROGRAM_THREADS = {"threads", "intra"}
 
-NO_SEARCH = Search(Grid((), (), {}), ())
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TuningJob(Job):
-    """The settings of a workload to be raced on this machine, and by what the best of them is chosen."""
+    """The settings of a workload to race on this machine, and the objective."""
 
-    search: Search = NO_SEARCH
+    search: Search
 
     @property
     def grid(self) -> Grid:
-        """The settings to be raced."""
+        """The settings to race."""
         return self.search.grid
 
     def schedule(self) -> TuningSchedule:  # type: ignore[override]
-        """The cohorts to make, after those that the folder has."""
+        """The cohorts to make after the stored ones."""
         stored = read_rows(self.folder) if (self.folder / ROWS.file).exists() else ()
         return TuningSchedule(
             self.study,
@@ -92,10 +88,10 @@ class TuningJob(Job):
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a search has ended with: the setting to use, and what it gains over the default.
+    """The result of a search: the setting to use, and its gain over the default.
 
-    `winner` is the default where nothing was shown to beat it. `gain` is how many times as fast as the default the
-    `challenger`, the best of the others, was in launches made after it had been chosen.
+    `winner` is the default unless a setting was shown to beat it. `gain` is the speed of the `challenger`, the best
+    other setting, over the default's in launches made after the choice.
     """
 
     job: TuningJob
@@ -103,12 +99,12 @@ class Tuned:
 
     @property
     def winner(self) -> Point | None:
-        """The setting to use; None where nothing was measured."""
+        """The setting to use; None if every launch failed."""
         return self._point(self.outcome.winner)
 
     @property
     def challenger(self) -> Point | None:
-        """The best setting but the default."""
+        """The best setting besides the default."""
         return self._point(self.outcome.challenger)
 
     @property
@@ -118,12 +114,12 @@ class Tuned:
 
     @property
     def gain(self) -> Estimate | None:
-        """The time of the default over that of the challenger; None before the confirmation."""
+        """The default's time over the challenger's; None before the confirmation."""
         return self.outcome.gain
 
     @property
     def is_answer(self) -> bool:
-        """Whether enough quiet launches confirmed the gain, or nothing else works."""
+        """Whether enough quiet launches confirm the gain, or nothing else works."""
         return self.outcome.is_answer
 
     @property
@@ -148,11 +144,11 @@ class Tuned:
 
     @cached_property
     def results(self) -> Results:
-        """Every launch that was made."""
+        """Every launch."""
         return load(self.job.folder)
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row per setting that was measured, the fastest first."""
+        """One row per measured setting, the fastest first."""
         return data_frame(outcome_rows(self.outcome, self.job.grid))
 
     def _point(self, setting: int | None) -> Point | None:
@@ -176,16 +172,16 @@ def tune(
     on_row: Callable[[Row], object] | None = None,
     monitor: Monitor | None = None,
 ) -> Tuned:
-    """Find the best settings of a workload, or of a program given as its words, on so many cores of this machine.
+    """Find the best settings of a workload, or of a program given as its words, on some cores of this machine.
 
     `parameters` are values by name: options of a workload, or words in braces of a program's command line. `settings`
-    are "key=value" of a study laid over what is searched, such as "inter=[1, 2]", and `env` variables of a program.
+    are keys of the searched study, such as "inter=[1, 2]", and `env` has variables of a program.
     """
     values = {name: tuple(map(str, listed)) for name, listed in (parameters or {}).items()}
     variables = tuple((env or {}).items())
-    job = prepare_tuning(subject, _path(folder), cores, objective, budget, values, settings, full, variables)
-    watch = monitor or watcher(on_row)
-    return carry_out_tuning(job, redo_of(retry_failed, again), wait, watch)
+    path = None if folder is None else Path(folder)
+    job = prepare_tuning(subject, path, cores, objective, budget, values, settings, full, variables)
+    return carry_out_tuning(job, redo_of(retry_failed, again), wait, monitor or watcher(on_row))
 
 
 def prepare_tuning(
@@ -199,7 +195,7 @@ def prepare_tuning(
     full: bool = False,
     variables: Variables = (),
 ) -> TuningJob:
-    """A search checked and planned for this machine."""
+    """Check and plan a search on this machine."""
     if objective not in [*Objective]:
         raise StudyError(
             f"--objective {objective}: there are {', '.join(Objective)}{did_you_mean(objective, [*Objective])}"
@@ -210,8 +206,8 @@ def prepare_tuning(
     job = prepare(study, folder, (), budget, full)
     if len(settings_grid.points) < 2:
         raise StudyError(
-            f"there is only one setting of {study.name.removesuffix('-tune')} to choose from here; give more cores, or "
-            "values with --param or --set"
+            f"this machine has only one setting of {study.name.removesuffix('-tune')} to choose from; give more cores, "
+            "or values with --param or --set"
         )
     cpus = tuple(cpus_of(job.study, job.topology, point) for point in settings_grid.points)
     planned = {field.name: getattr(job, field.name) for field in fields(job)}
@@ -219,24 +215,21 @@ def prepare_tuning(
 
 
 def carry_out_tuning(job: TuningJob, redo: Redo | None, wait: bool, monitor: Monitor) -> Tuned:
-    """Make the cohorts that a search still needs; whatever ends this early leaves whole rows."""
+    """Make the missing cohorts of a search; an early end leaves whole rows."""
+
+    def stored_runs() -> str:
+        return f"{sum(1 for _ in read_rows(job.folder))} runs are kept in {job.folder}"
+
     refuse_another_study(job)
-    with (
-        hold_lock(wait, monitor) as lock_fd,
-        open_store(job, redo, monitor) as (store, findings),
-    ):
+    with hold_lock(wait, monitor) as lock_fd, open_store(job, redo, monitor) as (store, findings):
         write_search(job.folder, job.search)
         schedule = job.schedule()
         if schedule.next_cohort() is None:
             monitor.note(f"the search has ended: {made_before(read_rows(job.folder))}")
         else:
             monitor.note(spoiler_sentence(findings))
-            make_runs(job, schedule, store, lock_fd, monitor, lambda: _stored_runs(job.folder))
+            make_runs(job, schedule, store, lock_fd, monitor, stored_runs)
     return Tuned(job, schedule.outcome())
-
-
-def _stored_runs(folder: Path) -> str:
-    return f"{sum(1 for _ in read_rows(folder))} runs are kept in {folder}"
 
 
 def _study(
@@ -248,7 +241,7 @@ def _study(
     settings: Sequence[str],
     variables: Variables,
 ) -> tuple[Study, dict[str, dict[str, str]]]:
-    """The study whose points are the settings to search, and the parameters of its subjects by their names."""
+    """The study whose points are the settings to search, and the parameters of its subjects by name."""
     if isinstance(subject, str):
         keys, variants = _workload_keys(subject, parameters)
     else:
@@ -306,7 +299,7 @@ def _workload_keys(text: str, parameters: Parameters) -> tuple[dict[str, Any], d
 
 
 def _other_onednn() -> list[bool]:
-    """The choice that a run would not get by itself, which a shell may have made; none where there is no oneDNN."""
+    """The opposite of the default, or of the shell's choice; empty without oneDNN."""
     other = {"1": False, "0": True}.get(os.environ.get(ONEDNN, ""), OTHER_ONEDNN.get(machine()))
     return [] if other is None else [other]
 
@@ -319,12 +312,8 @@ def _program_keys(
     keys: dict[str, Any] = {
         "name": f"{name}-tune",
         "programs": tuple(variants),
-        # Without a word about threads, parameters alone are searched; without parameters its libraries' threads are.
-        "has_intra": bool(used & PROGRAM_THREADS) or not parameters,
+        # Without words for threads a search has parameters alone, and without parameters the threads of libraries.
+        "has_intra": bool(used & {"threads", "intra"}) or not parameters,
         "has_inter": "inter" in used,
     }
     return keys, {program.name: chosen for program, chosen in variants.items()}
-
-
-def _path(folder: str | Path | None) -> Path | None:
-    return None if folder is None else Path(folder)

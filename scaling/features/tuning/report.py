@@ -1,4 +1,4 @@
-"""A search over settings in words: the winner, what it gains by how many launches, and how to set it."""
+"""The outcome of a search as sentences, table and JSON facts: the winner, its gain, and how to set it."""
 
 import shlex
 from collections.abc import Sequence
@@ -22,21 +22,24 @@ from scaling.study.spec import Study
 
 STANDING_WORDS = {
     Standing.WINNER: "winner",
-    Standing.IN_RACE: "not told apart from the best",
+    Standing.IN_RACE: "not distinguishable from the best",
     Standing.DROPPED: "dropped, clearly slower",
     Standing.FAILED: "failed",
 }
-# Of the settings so many are listed, besides those with names.
+# The number of listed settings besides the named ones.
 MOST_LISTED = 12
+# Keys of a setting in JSON, besides the values on its axes.
+_OVER_DEFAULT = {"over_default": "value", "over_default_low": "low", "over_default_high": "high"}
+_FIXED = ("setting", "name", "launches", *_OVER_DEFAULT, "standing", "standing_code")
 HINT = (
-    "Times are over that of the default, from all launches of the race and the confirmation; the gain above comes from "
-    "the launches that were made after the winner had been chosen."
+    "Times are relative to the default, from all launches of the race and the confirmation; the gain above comes from "
+    "the launches made after the choice of the winner."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TunedSettings:
-    """A setting as one would set it: variables, CPUs, XLA, and for a program its command line."""
+    """A setting to apply: variables, CPUs, XLA, and for a program its command line."""
 
     environment: tuple[tuple[str, str], ...]
     cpus: str
@@ -47,7 +50,7 @@ class TunedSettings:
 
 
 def settings_of(point: Point, study: Study, cpus: Sequence[int]) -> TunedSettings:
-    """How to set what a point has; thread counts that the framework chooses are not set."""
+    """The settings of a point; thread counts chosen by the framework are not set."""
     intra, inter = point.threads(point.intra), point.threads(point.inter)
     listed = format_list(frozenset(cpus))
     if point.mode == PROGRAM_MODE:
@@ -80,7 +83,7 @@ def environment_lines(settings: TunedSettings) -> list[str]:
 
 
 def paste_python(settings: TunedSettings) -> str:
-    """The settings as Python, to be executed before the framework's first operation."""
+    """The settings as Python to execute before the framework's first operation."""
     if settings.command is not None:
         return (
             "import os, subprocess\n"
@@ -91,17 +94,15 @@ def paste_python(settings: TunedSettings) -> str:
     onednn = dict(settings.environment).get("TF_ENABLE_ONEDNN_OPTS")
     lines += [] if onednn is None else [f'os.environ["TF_ENABLE_ONEDNN_OPTS"] = "{onednn}"']
     lines += ["import tensorflow as tf"] if settings.intra or settings.inter or settings.jit else []
-    if settings.intra:
-        lines.append(f"tf.config.threading.set_intra_op_parallelism_threads({settings.intra})")
-    if settings.inter:
-        lines.append(f"tf.config.threading.set_inter_op_parallelism_threads({settings.inter})")
+    pools = {"intra": settings.intra, "inter": settings.inter}
+    lines += [f"tf.config.threading.set_{name}_op_parallelism_threads({size})" for name, size in pools.items() if size]
     if settings.jit:
         lines.append("step = tf.function(step, jit_compile=True)  # or model.compile(…, jit_compile=True)")
     return "\n".join(lines)
 
 
 def section(result: Evaluation) -> Section | None:
-    """The section of a folder that was made by a search: its answer, the settings that raced, the winner to paste."""
+    """The section of a search's folder: its answer, its settings, and the winner to paste."""
     search: Search | None = result.folder.of_features.get(TUNING)
     study = study_of(result.folder.study_toml, result.folder.name)
     if search is None or study is None:
@@ -113,16 +114,16 @@ def section(result: Evaluation) -> Section | None:
         caption="Settings that raced, the fastest first",
         hint=HINT,
     )
-    winner = outcome.winner
-    if winner is None:
-        return Section("tuning", "Settings", "Best settings", [raced])
-    settings = settings_of(search.grid.points[winner], study, search.cpus[winner])
-    texts = ("\n".join(environment_lines(settings)), paste_python(settings))
-    return Section("tuning", "Settings", "Best settings", [raced, Block(heading="To paste", texts=texts)])
+    blocks = [raced]
+    if outcome.winner is not None:
+        settings = settings_of(search.grid.points[outcome.winner], study, search.cpus[outcome.winner])
+        texts = ("\n".join(environment_lines(settings)), paste_python(settings))
+        blocks.append(Block(heading="To paste", texts=texts))
+    return Section("tuning", "Settings", "Best settings", blocks)
 
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
-    """The winner of a search; nothing of a folder that no search made."""
+    """The winner of a search's folder; nothing for any other folder."""
     search: Search | None = result.folder.of_features.get(TUNING)
     if search is None:
         return []
@@ -134,9 +135,9 @@ def study_answers(result: Evaluation) -> list[StudyAnswer]:
 
 
 def setting_words(grid: Grid, setting: int) -> str:
-    """A setting in words: what differs between settings, and its name where it has one."""
+    """A setting in words: its values on the varying axes, and its name, if any."""
     point, values = grid.points[setting], grid.values[setting]
-    # A framework chooses threads that it is not told; a program then has as many as CPUs.
+    # By default a framework chooses its threads, and a program has one per CPU.
     is_program = point.mode == PROGRAM_MODE
     chosen = values if is_program else {**values, "intra": point.intra, "inter": point.inter}
     words = [f"{'threads' if is_program and axis == 'intra' else axis} {_value(chosen[axis])}" for axis in grid.varying]
@@ -151,7 +152,7 @@ def _value(value: object) -> str:
 
 
 def tuning_answer(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
-    """The winner, its gain over the default, and what that rests on."""
+    """The winner with its gain over the default, and the launches behind it."""
     if outcome.winner is None:
         return ["nothing was measured: every launch failed"]
     launches = sum(one.launches for one in outcome.competitors)
@@ -171,31 +172,29 @@ def _verdict(outcome: Outcome, grid: Grid, objective: str) -> str:
         return f"no answer yet for {objective}: {_unconfirmed(outcome, challenger, objective)}"
     if outcome.gain is None:
         return f"best for {objective}: {challenger}; the default failed"
-    found = f"{_times_the_default(outcome.gain, objective)}, {_rests_on(outcome)}"
+    others = f", {outcome.disturbed} others were disturbed" if outcome.disturbed else ""
+    launches = f"{outcome.confirmations - outcome.disturbed} launches of each after it was chosen{others}"
+    evidence = f"{_times_the_default(outcome.gain, objective)}, from {launches}"
     if outcome.beaten:
-        return f"best for {objective}: {challenger}: {found}"
-    told = "is slower" if outcome.gain.high is not None and outcome.gain.high < 1 else "is not shown to be better"
-    return f"nothing beats the default for {objective}: the best other, {challenger}, {told}: {found}"
-
-
-def _rests_on(outcome: Outcome) -> str:
-    """'from 8 launches of each after it was chosen, 2 others were disturbed'."""
-    left_out = f", {outcome.disturbed} others were disturbed" if outcome.disturbed else ""
-    return f"from {outcome.confirmations - outcome.disturbed} launches of each after it was chosen{left_out}"
+        return f"best for {objective}: {challenger}: {evidence}"
+    is_slower = outcome.gain.high is not None and outcome.gain.high < 1
+    words = "is slower" if is_slower else "is not shown to be better"
+    return f"nothing beats the default for {objective}: the best other, {challenger}, {words}: {evidence}"
 
 
 def _unconfirmed(outcome: Outcome, challenger: str, objective: str) -> str:
-    """What raced best, why that is no answer, and what to do."""
+    """The best setting of the race, the reason for no answer, and the remedy."""
     raced = next((one.ratio for one in outcome.competitors if one.setting == outcome.challenger), None)
     gain = outcome.gain or (raced.map(lambda ratio: 1 / ratio) if raced else None)
     seen = f", {_times_the_default(gain, objective)} so far" if gain else ""
     quiet = outcome.confirmations - outcome.disturbed
     why = f"{quiet} of the {FEWEST_CONFIRMATIONS} launches that confirm it were made"
     if quiet >= FEWEST_CONFIRMATIONS:
-        why = f"its gain is known to more than a factor of {WIDEST_ANSWER:g}"
-    disturbed = f", {outcome.disturbed} were disturbed" if outcome.disturbed else ""
-    where = " on a quieter machine" if outcome.disturbed else ""
-    remedy = f"give the same command with more --budget{where}"
+        why = f"the interval of its gain is wider than a factor of {WIDEST_ANSWER:g}"
+    disturbed, place = (
+        (f", {outcome.disturbed} were disturbed", " on a quieter machine") if outcome.disturbed else ("", "")
+    )
+    remedy = f"give the same command with more --budget{place}"
     return f"the best other is {challenger}{seen}; {why}{disturbed}, so the default stays: {remedy}"
 
 
@@ -212,12 +211,7 @@ def _times(gain: Estimate, of: str = "") -> str:
 
 
 def tuning_table(outcome: Outcome, grid: Grid) -> Table:
-    """The settings measured, the best first, those with names among them."""
-    shown = [
-        one
-        for number, one in enumerate(outcome.competitors)
-        if number < MOST_LISTED or one.setting in grid.names or one.standing is Standing.WINNER
-    ]
+    """The best measured settings, the best first, and all named ones."""
     rows = [
         (
             setting_words(grid, one.setting),
@@ -226,13 +220,14 @@ def tuning_table(outcome: Outcome, grid: Grid) -> Table:
             interval_alone(one.ratio, figure),
             STANDING_WORDS[one.standing],
         )
-        for one in shown
+        for number, one in enumerate(outcome.competitors)
+        if number < MOST_LISTED or one.setting in grid.names or one.standing is Standing.WINNER
     ]
     return Table(("setting", ">launches", ">time over default", "95 %", "standing"), rows)
 
 
 def outcome_rows(outcome: Outcome, grid: Grid) -> list[dict[str, object]]:
-    """Every setting that was measured for scripts, the best first."""
+    """Every measured setting for scripts, the best first."""
     return [
         {
             "setting": setting_words(grid, one.setting),
@@ -241,9 +236,7 @@ def outcome_rows(outcome: Outcome, grid: Grid) -> list[dict[str, object]]:
             "intra_setting": grid.points[one.setting].intra,
             "inter_setting": grid.points[one.setting].inter,
             "launches": one.launches,
-            "over_default": one.ratio.value if one.ratio else None,
-            "over_default_low": one.ratio.low if one.ratio else None,
-            "over_default_high": one.ratio.high if one.ratio else None,
+            **{key: one.ratio and getattr(one.ratio, end) for key, end in _OVER_DEFAULT.items()},
             "standing": STANDING_WORDS[one.standing],
             "standing_code": one.standing,
         }
@@ -272,17 +265,11 @@ def tuning_facts(outcome: Outcome, grid: Grid, objective: str, settings: TunedSe
         "jit": settings.jit if settings else None,
         "command": list(settings.command) if settings and settings.command else None,
         "python": paste_python(settings) if settings else None,
-        "settings": [_named_settings(row) for row in outcome_rows(outcome, grid)],
+        "settings": [
+            {key: row[key] for key in _FIXED} | {"values": {key: row[key] for key in row if key not in _FIXED}}
+            for row in outcome_rows(outcome, grid)
+        ],
     }
-
-
-_OVER_DEFAULT = ("over_default", "over_default_low", "over_default_high")
-_FIXED = ("setting", "name", "launches", *_OVER_DEFAULT, "standing", "standing_code")
-
-
-def _named_settings(row: dict[str, object]) -> dict[str, object]:
-    values = {axis: value for axis, value in row.items() if axis not in _FIXED}
-    return {**{key: row[key] for key in _FIXED}, "values": values}
 
 
 def printed() -> Fields:

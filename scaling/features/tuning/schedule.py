@@ -1,7 +1,7 @@
-"""Which cohort comes next where many settings of a workload race each other: the search chooses it.
+"""The schedule of a search: the search chooses the next cohort of settings that race each other.
 
-A cohort is named by its purpose, so that a search that goes on in a folder knows what its launches were for. One that a
-crash has cut short counts as not made; its rows stay, and their launch numbers are taken.
+The name of a cohort has its purpose, so a search that resumes in a folder knows the purpose of its launches. A cohort
+that a crash cut short counts as not made; its rows and their launch numbers stay.
 """
 
 import time
@@ -29,17 +29,17 @@ from scaling.running.loop import Runs
 from scaling.study.planning import Cohort, Point, Run, estimated_seconds
 from scaling.study.spec import Study
 
-# A search without a budget makes at most this part of the launches of a sweep over its grid, each setting as often as a
-# study's default; with a budget it may make them all.
+# A search without a budget makes at most this part of the launches of a sweep over its grid with a study's default
+# number of launches per setting; with a budget it may make them all.
 COST_SHARE = 0.25
 GRID_LAUNCHES = 5
-# However small the grid is, a search may make so many: two settings with the launches that show a difference, and four
-# times as many within a budget.
+# Even on the smallest grid a search may make this number: enough launches of two settings to show a difference, and
+# four times that within a budget.
 LEAST_LAUNCHES, LEAST_WITHIN_BUDGET = 48, 192
 
 
 def most_launches(settings: int, has_budget: bool) -> int:
-    """How many launches a search over so many settings makes at most."""
+    """The largest number of launches of a search over a number of settings."""
     if has_budget:
         return max(LEAST_WITHIN_BUDGET, GRID_LAUNCHES * settings)
     return max(LEAST_LAUNCHES, ceil(COST_SHARE * GRID_LAUNCHES * settings))
@@ -59,7 +59,7 @@ class TuningSchedule(Runs):
         budget_seconds: float | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`points` are the settings of the space by index; `block` gives the runs of some of them in a cohort."""
+        """`points` are the settings of the space by index; `block` plans the runs of a cohort of some of them."""
         super().__init__(study, budget_seconds, now)
         self.space, self.objective = space, objective
         self.points = tuple(points)
@@ -73,49 +73,48 @@ class TuningSchedule(Runs):
 
     @property
     def total(self) -> int:
-        """How many runs there are at most."""
+        """The largest number of runs."""
         return self.completed + max(len(self.pending), self.launches_left)
 
     @property
     def made(self) -> list[CohortLogs]:
-        """The cohorts that are complete, in their order."""
+        """The complete cohorts, in order."""
         return cohort_logs(self._launches, self.points, self.objective)
 
     @property
     def launches_left(self) -> int:
-        """How many more launches the search may make, by number and by time."""
+        """The number of launches left, by number and by time."""
         left = max(0, self.limit - self.completed)
         if self.deadline is None:
             return left
         return min(left, int(max(0.0, self.deadline - self.now()) / self._seconds_per_launch()))
 
     def outcome(self) -> Outcome:
-        """What the cohorts so far show."""
+        """The outcome of the cohorts so far."""
         return outcome(self.space, self.made)
 
     def next_cohort(self) -> NextCohort | None:
-        """The settings to launch next; the first cohort is made however short the budget is."""
-        left = self.launches_left
-        made = self.made
+        """The settings to launch next; even the shortest budget has a first cohort."""
+        left, made = self.launches_left, self.made
         return next_cohort(self.space, made, left if made else max(left, 2))
 
     def __iter__(self) -> Iterator[Run]:
-        """Every run, in order; a cohort depends on those recorded before it."""
+        """Every run, in order; a cohort depends on the launches recorded before it."""
         while proposal := self.next_cohort():
             began, runs = self.now(), self._runs(proposal)
             self.pending = [*runs]
             yield from runs
-            made = [self.walls.get(run.point, 0.0) for run in runs]
-            self._overheads.append(max(0.0, self.now() - began - fsum(made)))
+            walls = fsum(self.walls.get(run.point, 0.0) for run in runs)
+            self._overheads.append(max(0.0, self.now() - began - walls))
 
     def record(self, launch: Launch) -> None:
-        """Take a finished launch into account, the first of those pending."""
+        """Record the finished launch of the first pending run."""
         run = self.pending.pop(0)
         assert run.key == (launch.point, launch.number)
         self._note(CohortLaunch(launch, run.cohort))
 
     def remaining_seconds(self) -> float:
-        """How long it will take from now on, at most."""
+        """The longest remaining time."""
         return max(len(self.pending), self.launches_left) * self._seconds_per_launch()
 
     def _note(self, one: CohortLaunch) -> None:
@@ -134,7 +133,7 @@ class TuningSchedule(Runs):
         return [replace(runs[point], launch=self._numbers.get(point, 0) + 1, cohort=cohort) for point in points]
 
     def _seconds_per_launch(self) -> float:
-        """What a launch takes in a cohort of two, the fewest, with what such takes itself, as imports of a server."""
+        """The time of a launch, with its part of a smallest cohort's overhead, such as imports of a server."""
         overhead = fmean(self._overheads) / 2 if self._overheads else 0.0
         if self.walls:
             return fmean(self.walls.values()) + overhead

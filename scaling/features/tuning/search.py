@@ -1,20 +1,20 @@
-"""The search for the best of many settings by successive halving over cohorts, and what it ends with. Pure.
+"""The search for the best of many settings by successive halving over cohorts, and its outcome. Pure.
 
-Settings of a cohort take turns, so that only their differences count. Three stages:
+Settings of a cohort take turns, so that only their differences count. A search has three stages:
 
-- start: the default, those with names, and others that lie close to all there are (greedy facility location;
-  Cornuejols, Fisher and Nemhauser, Management Science 23, 1977), each launched once.
+- start: the default, the named settings, and others close to the whole grid (greedy facility location; Cornuejols,
+  Fisher and Nemhauser, Management Science 23, 1977), each launched once.
 - race: successive halving (Jamieson and Talwalkar, "Non-stochastic best arm identification and hyperparameter
   optimization", AISTATS 2016). The best third of the settings is launched three times, the best ninth nine times, and
-  so on, by a ranking made anew after every cohort. Settings next to the best ones join them. One that is clearly slower
-  than the best is dropped.
-- confirmation: once no other is left, or the launches that the race may take are used up, the winner is fixed, and it,
-  the default and the named ones are launched anew. Its gain comes from these launches alone: whatever luck has chosen
-  it is not in them. Where launches are few, nothing measured looks better than the default and settings are left that
-  were not measured, there is nothing to confirm, and the race has all of them.
+  so on, by a ranking made anew after every cohort. Neighbours of the best settings join them. A setting that is clearly
+  slower than the best is dropped.
+- confirmation: once no other setting is left, or the race has used its launches, the winner is fixed, and it, the
+  default and the named settings are launched anew. Its gain comes from these launches alone, free of the luck that
+  chose it. If launches are few, no measured setting looks better than the default and some are not measured, the race
+  gets all launches and there is no confirmation.
 
-The default is beaten where the interval of the gain, that of `scaling compare` for results made in turns with each
-other, excludes none.
+The winner beats the default if the interval of the gain excludes 1. The interval is the same as in `scaling compare`
+for results made in turns with each other.
 """
 
 from collections import Counter
@@ -27,6 +27,7 @@ from math import exp, floor, log
 import numpy as np
 from numpy.typing import NDArray
 
+from scaling.analysis.arrays import Floats
 from scaling.analysis.comparison import log_ratio
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.permutation import paired_tests
@@ -34,39 +35,37 @@ from scaling.analysis.summary import Launch
 from scaling.features.tuning.grid import Objective, Values
 from scaling.study.planning import Cohort, Point
 
-Floats = NDArray[np.float64]
-
-# How many settings take turns in a cohort.
+# The number of settings that take turns in a cohort.
 COHORT = 8
-# Settings at the start: that part of the launches, and at least so many.
+# Settings at the start, as a part of the launches, and their least number.
 START_SHARE, START_LEAST = 0.2, 6
-# One in so many settings goes on to the next rung, with so many times the launches.
+# One in this number of settings goes on to the next rung, with this number times the launches.
 HALVING = 3
-# Neighbours of so many of the best settings join them, with so many launches; a winner has had as many.
+# Neighbours of this number of leaders join them, with at least this number of launches, which a winner needs too.
 LEADERS, NEIGHBOUR_LAUNCHES = 3, 3
-# A setting is dropped where it is slower than the best one by more than so many standard deviations.
+# A setting is dropped if it is slower than the best one by more than this number of standard deviations.
 CLEARLY = 2.5
-# The confirmation has at least this part of the launches, where it does not need fewer.
+# The confirmation has at least this part of the launches unless it needs fewer.
 RESERVE_SHARE = 0.35
-# Cohorts of the confirmation: six pairs can show a difference where all agree; with two more one may disagree.
+# Cohorts of the confirmation: six pairs can show a difference if all agree; with eight, one may disagree.
 FEWEST_CONFIRMATIONS, CONFIRMATIONS = 6, 8
-# The confirmation ends where the gain is known to that, or to a part of what it is more or less than nothing.
+# The confirmation ends if the gain is known to this half width, or to this part of its distance from 1.
 GAIN_PRECISION, GAIN_PART = 0.02, 0.1
-# The noise of launches before it is known, the least that it may be, and at how much of it a slow one counts half.
+# The noise of launches before it is known, its lower limit, and the multiple of it at which a slow launch counts half.
 NOISE, LEAST_NOISE, HALF_AT = 0.03, 0.005, 2.0
 REWEIGHTINGS = 8
-# What all settings and cohorts share is not known, and counts for this much.
+# The ridge for the common level of settings and cohorts, which is not determined.
 COMMON = 1e-6
 
-# What the name of a cohort begins with, so that its rows say what they were made for.
+# The prefixes of cohort names, which show the purpose of their rows.
 RACE, CONFIRMATION = "race-", "confirmation-"
 
 
 @dataclass(frozen=True)
 class Space:
-    """Settings by index, each with the level that it has on every axis; those of an `ordinal` axis have an order.
+    """Settings by index, each with its level on every axis; the levels of an `ordinal` axis have an order.
 
-    The first is the default, what one gets without any setting; `named` are others that are measured in any case.
+    The first setting is the default; `named` are others that are measured in any case.
     """
 
     levels: tuple[tuple[int, ...], ...]
@@ -78,7 +77,7 @@ class Space:
         return np.array(self.levels, dtype=np.int64).reshape(len(self.levels), -1)
 
     def neighbours(self, setting: int) -> list[int]:
-        """The settings that differ from one along a single axis: by one level of an ordinal one, in any category."""
+        """The settings that differ along a single axis: by one level of an ordinal axis, or in a category."""
         apart = self._codes - self._codes[setting]
         nearest: dict[tuple[int, int], tuple[int, int]] = {}
         for other in np.flatnonzero((apart != 0).sum(axis=1) == 1).tolist():
@@ -89,12 +88,12 @@ class Space:
         return [other for _, other in nearest.values()]
 
     def start(self, number: int) -> list[int]:
-        """The default, those with names, and settings that the others are close to."""
-        distances = self._distances
+        """The default, the named settings, and settings that the others are close to."""
+        distances = self.distances
         chosen = list(dict.fromkeys((0, *self.named)))
         nearest = distances[chosen].min(axis=0)
         while len(chosen) < min(number, len(self.levels)):
-            # What would be left of the distances to the nearest chosen setting with one more.
+            # The distances to the nearest chosen setting after each possible choice.
             left = np.minimum(distances, nearest).sum(axis=1)
             left[chosen] = np.inf
             chosen.append(int(left.argmin()))
@@ -102,8 +101,8 @@ class Space:
         return chosen
 
     @cached_property
-    def _distances(self) -> Floats:
-        """Squared distances of settings; an axis is one from end to end, and so are two categories apart."""
+    def distances(self) -> Floats:
+        """Squared distances of settings; the ends of an ordinal axis, and two categories, are 1 apart."""
         apart = np.abs(self._codes[:, None, :] - self._codes[None, :, :])
         reach = np.where(self.ordinal, np.maximum(self._codes.max(axis=0), 1), 1)
         distances: Floats = ((np.where(self.ordinal, apart, apart != 0) / reach) ** 2).sum(axis=2)
@@ -112,14 +111,13 @@ class Space:
 
 def space(settings: Sequence[Values], named: Sequence[int] = ()) -> Space:
     """The space of these settings: an axis of positive numbers is ordinal, any other has categories."""
-    axes = [axis for axis in settings[0] if len({setting[axis] for setting in settings}) > 1]
-    ordinal = [all(_is_positive(setting[axis]) for setting in settings) for axis in axes]
-    values = [list(dict.fromkeys(setting[axis] for setting in settings)) for axis in axes]
-    orders = [
-        sorted(listed, key=float) if has_order else listed for listed, has_order in zip(values, ordinal, strict=True)
-    ]
-    levels = (tuple(order.index(one[axis]) for axis, order in zip(axes, orders, strict=True)) for one in settings)
-    return Space(tuple(levels), tuple(ordinal), tuple(named))
+    values = {axis: list(dict.fromkeys(setting[axis] for setting in settings)) for axis in settings[0]}
+    ordinal = {axis: all(map(_is_positive, listed)) for axis, listed in values.items() if len(listed) > 1}
+    orders = {
+        axis: sorted(values[axis], key=float) if has_order else values[axis] for axis, has_order in ordinal.items()
+    }
+    levels = (tuple(order.index(setting[axis]) for axis, order in orders.items()) for setting in settings)
+    return Space(tuple(levels), tuple(ordinal.values()), tuple(named))
 
 
 def _is_positive(value: float | str) -> bool:
@@ -128,7 +126,7 @@ def _is_positive(value: float | str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CohortLaunch:
-    """A launch, and the cohort it took turns in, if any."""
+    """A launch, and its cohort, if any."""
 
     launch: Launch
     cohort: Cohort | None
@@ -136,10 +134,10 @@ class CohortLaunch:
 
 @dataclass(frozen=True, slots=True)
 class CohortLogs:
-    """The log times of the settings of a cohort by index, None for one that failed.
+    """The log times of the settings of a cohort by index, None for a failed launch.
 
-    Those of a cohort that `confirms` were made once the winner had been fixed. The `disturbed` ones had no round that
-    was quiet for them and for the first setting, against which all are held: they say nothing of a gain.
+    A cohort that `confirms` was made after the winner had been fixed. A `disturbed` setting shared no quiet round with
+    the first setting, the reference of all, and does not count for a gain.
     """
 
     logs: Mapping[int, float | None]
@@ -156,7 +154,7 @@ class NextCohort:
 
 
 class Standing(StrEnum):
-    """How a setting stands in the race; the value is the code that scripts match."""
+    """The standing of a setting in the race; the value is a code for scripts."""
 
     WINNER = "winner"
     IN_RACE = "in-race"
@@ -166,7 +164,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Competitor:
-    """A setting that was measured: its time over that of the default, from all launches, and how it stands."""
+    """A measured setting: its time over the time of the default, from all launches, and its standing."""
 
     setting: int
     launches: int
@@ -176,12 +174,11 @@ class Competitor:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a search has ended with, or has come to by now.
+    """The outcome of a search, or its state so far.
 
-    `winner` is the setting to use: the `challenger`, which is the best of all others, where the default is `beaten`,
-    and else the default. `gain` is the time of the default over that of the challenger from the `confirmations`,
-    cohorts made after it was chosen, without those that were `disturbed`; None before there are any. `gains` are those
-    over the named settings.
+    `challenger` is the best setting besides the default, and the `winner` if the default is `beaten`; otherwise the
+    default wins. `gain` is the default's time over the challenger's, from the `confirmations`, the cohorts made after
+    the choice, without the `disturbed` ones; None before any. `gains` are the same over the named settings.
     """
 
     winner: int | None
@@ -195,7 +192,7 @@ class Outcome:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the winner was confirmed, or nothing else works."""
+        """Whether the winner is confirmed, or nothing else works."""
         if self.gain is None:
             return self.beaten or (self.winner is not None and self.challenger is None)
         return self.gain.is_answer
@@ -204,7 +201,7 @@ class Outcome:
 def cohort_logs(
     launches: Iterable[CohortLaunch], points: Sequence[Point], objective: Objective = Objective.LATENCY
 ) -> list[CohortLogs]:
-    """The cohorts of a search that are complete, in their order; `points` are its settings by index."""
+    """The complete cohorts of a search, in order; `points` are its settings by index."""
     index = {point: number for number, point in enumerate(points)}
     cohorts: dict[Cohort, list[Launch]] = {}
     for one in launches:
@@ -220,7 +217,7 @@ def cohort_logs(
 def _cohort_logs(
     launches: Sequence[Launch], index: Mapping[Point, int], objective: Objective, confirms: bool
 ) -> CohortLogs:
-    """What launches of a cohort took by the objective, against the first that went well, round by round."""
+    """The launches of a cohort by the objective, against the first successful launch, round by round."""
     well = [launch for launch in launches if launch.seconds is not None]
     logs: dict[int, float | None] = {index[launch.point]: None for launch in launches}
     logs |= {index[launch.point]: log_ratio(well[0], launch) + _weight(launch, objective) for launch in well}
@@ -229,13 +226,13 @@ def _cohort_logs(
 
 
 def _both_quiet(first: Launch, second: Launch) -> bool:
-    """Whether nothing spoils two launches, and some round was quiet for both."""
+    """Whether nothing spoils two launches, and they share a quiet round."""
     rounds = [{turn.round for turn in launch.turns if turn.quiet} for launch in (first, second)]
     return not (first.spoiled or second.spoiled) and (not first.turns or bool(rounds[0] & rounds[1]))
 
 
 def _weight(launch: Launch, objective: Objective) -> float:
-    """What the objective adds to the logarithm of a step time."""
+    """The term of the objective in the logarithm of a step time."""
     if objective is Objective.LATENCY:
         return 0.0
     per_core = log(launch.point.cores) if objective is Objective.THROUGHPUT_PER_CORE else 0.0
@@ -244,33 +241,33 @@ def _weight(launch: Launch, objective: Objective) -> float:
 
 @dataclass(frozen=True)
 class Race:
-    """The cohorts of a search so far, and what they show of its settings."""
+    """The cohorts of a search so far, and the ranking of its settings."""
 
     space: Space
     made: Sequence[CohortLogs]
 
     @cached_property
     def launches(self) -> Counter[int]:
-        """How often every setting was launched."""
+        """The number of launches of every setting."""
         return Counter(setting for one in self.made for setting in one.logs)
 
     @cached_property
     def failed(self) -> set[int]:
-        """Settings with a launch that failed; they are launched no more."""
+        """Settings with a failed launch; they are not launched again."""
         return {setting for one in self.made for setting, value in one.logs.items() if value is None}
 
     @cached_property
     def ranked(self) -> list[int]:
-        """Settings whose launches all went well, the fastest first."""
+        """Settings without a failed launch, the fastest first."""
         return sorted({*self.launches} - self.failed, key=lambda setting: (self._fit[0][setting], setting))
 
     @cached_property
     def _fit(self) -> tuple[dict[int, float], dict[int, int], Floats]:
-        """The log time of every setting, its row in their covariance, and that; levels of cohorts are free.
+        """The log time of every setting, its row in the covariance, and the covariance; levels of cohorts are free.
 
-        Weighted least squares of settings and cohorts, in which a launch counts less the slower it is than both
-        explain: others only slow down, and some launches never leave a slow CPU (Student's weights by iteration; Lange,
-        Little and Taylor, JASA 84, 1989). The noise is known by the median of the residuals of repeated settings.
+        Weighted least squares of settings and cohorts, in which the weight of a launch falls with its residual if it is
+        slow: disturbances only slow down, and some launches never leave a slow CPU (Student's weights by iteration;
+        Lange, Little and Taylor, JASA 84, 1989). The noise is the median residual of repeated settings.
         """
         lines = [
             (setting, cohort, value)
@@ -301,7 +298,7 @@ class Race:
         )
 
     def difference(self, setting: int, other: int) -> tuple[float, float]:
-        """How much longer a setting takes than another, as a logarithm, and the standard deviation of that."""
+        """The log time of a setting over another, and its standard deviation."""
         logs, rows, covariance = self._fit
         one, two = rows[setting], rows[other]
         variance = covariance[one, one] + covariance[two, two] - 2 * covariance[one, two]
@@ -314,18 +311,18 @@ class Race:
 
     @property
     def leads_by_default(self) -> bool:
-        """Whether nothing measured looks better than the default, and something was not measured."""
+        """Whether the default is the best measured setting, and some settings are not measured."""
         return self.ranked[0] == 0 and len(self.launches) < len(self.space.levels)
 
     @property
     def challenger(self) -> int | None:
-        """The best setting but the default, of those with enough launches; None where there is no other."""
+        """The best setting with enough launches besides the default; None without others."""
         others = [one for one in self.ranked if one != 0]
         enough = min(NEIGHBOUR_LAUNCHES, max((self.launches[one] for one in others), default=0))
         return next((one for one in others if self.launches[one] >= enough), None)
 
     def contenders(self, total: int) -> list[int]:
-        """Settings to launch next in a search of so many launches; none where only the best one is left."""
+        """Settings to launch next in a search of `total` launches; empty if only the best is left."""
         start = self.space.start(max(START_LEAST, int(START_SHARE * total)))
         if waiting := [one for one in start if one not in self.launches]:
             return [*({0} - self.failed - {*waiting}), *waiting]
@@ -334,27 +331,25 @@ class Race:
             wanted = self._wanted(scale * len(start))
             short = [one for one, number in wanted.items() if number > self.launches[one]]
             if {*short} - {best}:
-                ordered = sorted(short, key=lambda one: (self.launches[one], self._rank.get(one, -1)))
+                ranks = {setting: rank for rank, setting in enumerate(self.ranked)}
+                ordered = sorted(short, key=lambda one: (self.launches[one], ranks.get(one, -1)))
                 return list(dict.fromkeys((best, *ordered)))
         return []
 
     def _wanted(self, number: int) -> dict[int, int]:
-        """The launches of every contender: one of all, of the best third of so many three, and so on."""
+        """The launches of every contender: one each, three each in the best third of `number`, and so on."""
         wanted = {
-            one: HALVING ** max(0, floor(log(number / (rank + 1), HALVING) + 1e-9)) for one, rank in self._rank.items()
+            one: HALVING ** max(0, floor(log(number / (rank + 1), HALVING) + 1e-9))
+            for rank, one in enumerate(self.ranked)
         }
         beside = {other for leader in self.ranked[:LEADERS] for other in self.space.neighbours(leader)} - self.failed
         wanted |= {one: max(wanted.get(one, 0), NEIGHBOUR_LAUNCHES) for one in beside}
-        # A single launch may have been a slow one: it drops nothing.
+        # A single launch may have been slow by chance, so it drops nothing.
         return {one: number for one, number in wanted.items() if self.launches[one] < 2 or not self.is_slower(one)}
-
-    @cached_property
-    def _rank(self) -> dict[int, int]:
-        return {setting: rank for rank, setting in enumerate(self.ranked)}
 
 
 def next_cohort(space: Space, made: Sequence[CohortLogs], launches_left: int) -> NextCohort | None:
-    """The next cohort of a search that may make so many more launches; None where it has ended."""
+    """The next cohort of a search with this number of launches left; None at its end."""
     race = Race(space, made)
     if launches_left < 2 or (made and not race.ranked):
         return None
@@ -371,28 +366,23 @@ def next_cohort(space: Space, made: Sequence[CohortLogs], launches_left: int) ->
 
 
 def _next_confirmation(race: Race, launches_left: int) -> NextCohort | None:
-    """One more cohort of winner, default and named settings, as long as the gain is not known well enough."""
+    """One more cohort of winner, default and named settings until the gain is precise enough."""
     challenger = _confirmed(race.made) or race.challenger
     if challenger is None:
         return None
     number, gain = len(_confirming(race.made, challenger)), _gains(race.made, challenger).get(0)
     named = [one for one in race.space.named if one != challenger]
     if (FEWEST_CONFIRMATIONS - number) * (2 + len(named)) > launches_left:
-        named = []  # the default is what the gain is over
+        named = []  # the gain needs only the default
     settings = [one for one in dict.fromkeys((0, *named, challenger)) if one not in race.failed]
-    if len(settings) < 2 or len(settings) > launches_left or (number >= CONFIRMATIONS and _is_precise(gain)):
+    is_precise = gain and gain.half_width and gain.half_width <= max(GAIN_PRECISION, GAIN_PART * abs(gain.value - 1))
+    if len(settings) < 2 or len(settings) > launches_left or (number >= CONFIRMATIONS and is_precise):
         return None
     return NextCohort(tuple(settings), confirms=True)
 
 
-def _is_precise(gain: Estimate | None) -> bool:
-    if gain is None or gain.half_width is None:
-        return False
-    return gain.half_width <= max(GAIN_PRECISION, GAIN_PART * abs(gain.value - 1))
-
-
 def outcome(space: Space, made: Sequence[CohortLogs]) -> Outcome:
-    """What the cohorts so far show."""
+    """The outcome of the cohorts so far."""
     race = Race(space, made)
     failures = tuple(Competitor(one, race.launches[one], None, Standing.FAILED) for one in sorted(race.failed))
     if not {*race.launches} - race.failed:
@@ -409,7 +399,7 @@ def outcome(space: Space, made: Sequence[CohortLogs]) -> Outcome:
 
 
 def _confirmed(made: Sequence[CohortLogs]) -> int | None:
-    """The winner as it was fixed before the latest confirmation: the last of its cohorts."""
+    """The winner of the latest confirmation, the last setting of its cohorts."""
     return next(([*one.logs][-1] for one in reversed(made) if one.confirms), None)
 
 
@@ -419,7 +409,7 @@ def _confirming(made: Sequence[CohortLogs], challenger: int | None) -> list[Coho
 
 
 def _gains(made: Sequence[CohortLogs], challenger: int) -> dict[int, Estimate]:
-    """The times of the other settings of the confirmation over that of the challenger."""
+    """The times of the other settings of the confirmation over the challenger's time."""
     pairs: dict[int, dict[int, float]] = {}
     for number, one in enumerate(_confirming(made, challenger)):
         ours = one.logs[challenger]
@@ -431,7 +421,7 @@ def _gains(made: Sequence[CohortLogs], challenger: int) -> dict[int, Estimate]:
 
 
 def _competitors(race: Race, winner: int | None) -> Iterator[Competitor]:
-    """The settings measured, the fastest first."""
+    """The measured settings, the fastest first."""
     for setting in race.ranked:
         others = Standing.DROPPED if race.is_slower(setting) else Standing.IN_RACE
         standing = Standing.WINNER if setting == winner else others

@@ -51,7 +51,7 @@ def test_a_profile_is_a_line_and_a_table_of_op_types(profiled):
     assert all(
         part in first for part in ("2 traced steps", "ops ", "framework overhead", "unexplained", "traced/plain")
     )
-    assert header.split() == ["op", "type", "a", "step", "of", "op", "time", "executions"]
+    assert header.split() == ["op", "type", "per", "step", "of", "op", "time", "executions"]
     assert {"Conv2D", "Conv2DBackpropFilter"} <= {line.split()[0] for line in ops}
     assert total.startswith("all ops")
     assert f"traces are in {folder}" in completed.stderr

@@ -3,7 +3,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from benchmarks.shared.fathom import FIGURE_3
 from scaling.features.profiling.evaluation import evaluate_ops
-from scaling.features.profiling.figures import leaf_order
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, draw_kinds
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg
@@ -50,7 +49,6 @@ def test_numbers_on_cells_keep_their_colour_on_a_dark_page(op_drawings):
 
 def test_similarity_is_a_tree_with_the_distances_written(op_evaluation, op_drawings):
     [merge] = op_evaluation.merges("centroid")
-    assert leaf_order([merge]) == ("alexnet", "speech")
     assert f"{merge.distance:.3f}" in svg_texts(op_drawings["op-similarity"])
 
 

@@ -10,7 +10,6 @@ from scaling.features.profiling.pairs import (
     critical_score,
     cumulative_shares,
     detectable_trend,
-    loss_share,
     mode_pairs,
     notable,
     outside_ops,
@@ -95,23 +94,23 @@ def test_training_is_held_against_inference_of_the_same_network_on_as_many_threa
 
 def test_ops_against_threads_follow_their_own_laws():
     [threading] = threadings(profiles(amdahl_traces()))
-    times = {op.name: op.seconds for op in threading.times}
-    assert threading.threads == (1, 2, 4)
-    assert times["CrossEntropy"] == pytest.approx((0.001, 0.001, 0.001))
-    assert times["Conv2D"] == pytest.approx((0.030, 0.01515, 0.007725))
+    assert [one.threads for one in threading] == [1, 2, 4]
+    times = [{op.type: op.seconds for op in one.ops} for one in threading]
+    assert [one["CrossEntropy"] for one in times] == pytest.approx((0.001, 0.001, 0.001))
+    assert [one["Conv2D"] for one in times] == pytest.approx((0.030, 0.01515, 0.007725))
 
 
 def test_the_shares_of_optimiser_and_loss_rise_with_threads_where_they_scale_worse():
     one, _, four = profiles(amdahl_traces())
     assert four.class_share("optimisation") > one.class_share("optimisation")
-    assert loss_share(four) > loss_share(one) > 0
+    assert four.purpose_share("loss") > one.purpose_share("loss") > 0
     assert four.purpose_share("optimizer") > one.purpose_share("optimizer") > 0
 
 
 def test_the_loss_is_unknown_where_a_trace_does_not_tell_purposes():
     without = replace(step({"MatMul": 1.0}), ops=(OpTime("CTCLoss", 1.0, 1),))
-    assert loss_share(profile([trace(without)])) is None
-    assert loss_share(profile([trace(step({"MatMul": 1.0})), trace(without)])) is None
+    assert profile([trace(without)]).purpose_share("loss") is None
+    assert profile([trace(step({"MatMul": 1.0})), trace(without)]).purpose_share("loss") is None
 
 
 def test_time_outside_ops_is_split_into_overhead_and_unexplained():

@@ -18,8 +18,8 @@ TRACED = TracedRow(row(RUN, step_seconds=(0.010,) * 4), (STEP, STEP))
 
 def test_a_traced_run_in_a_line_says_its_three_parts():
     assert trace_words(trace_of(TRACED)) == (
-        "memnet train published, 1 thread: 10 ms a step over 2 traced steps = ops 80.0 % + framework overhead 15.0 % + "
-        "unexplained 5.0 %; traced/plain 1.00"
+        "memnet train published, 1 thread: 10 ms per step over 2 traced steps = ops 80.0 % + framework overhead 15.0 % "
+        "+ unexplained 5.0 %; traced/plain 1.00"
     )
 
 
@@ -35,7 +35,7 @@ def test_types_below_a_percent_are_one_line_and_not_lost():
 def test_launches_of_a_point_are_one_table():
     other = replace(trace_of(TRACED), steps=(replace(STEP, ops=(OpTime("MatMul", 0.008, 2),)),) * 2)
     header, first, mul, *_, total = (line.split() for line in text_lines(ops_table(trace_of(TRACED), other)))
-    assert header == ["op", "type", "a", "step", "of", "op", "time", "in", "launches", "executions"]
+    assert header == ["op", "type", "per", "step", "of", "op", "time", "in", "launches", "executions"]
     assert first == ["MatMul", "7", "ms", "87.5", "%", "75.0", "to", "100.0", "%", "2"]
     assert mul == ["Mul", "980", "µs", "12.2", "%", "0.0", "to", "24.5", "%", "2.5"]
     assert total == ["all", "ops", "8", "ms", "100.0", "%", "8"]
