@@ -32,7 +32,7 @@ PROFILES_HINT = (
 
 def section(result: Evaluation) -> Section | None:
     """What a page says of steps on the CPU alone and on a GPU; None where nothing was measured on one."""
-    pairs = pairs_table(device_pairs(point.summary for point in result.points))
+    pairs = pairs_table(result.subject(device_pairs))
     profiles = profiles_table(result.folder.rows)
     blocks = [
         Block(table=pairs, caption="Step time on the CPU alone and on the GPU", hint=PAIRS_HINT),
@@ -44,8 +44,7 @@ def section(result: Evaluation) -> Section | None:
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """Which device is faster, for everything that was measured on both."""
-    pairs = device_pairs(point.summary for point in result.points)
-    return [StudyAnswer("device", _name(one), *_verdict(one)) for one in pairs]
+    return [StudyAnswer("device", _name(one), *_verdict(one)) for one in result.subject(device_pairs)]
 
 
 def _name(pair: DevicePair) -> str:

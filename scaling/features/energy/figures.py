@@ -110,7 +110,7 @@ def _latest(meter: MeterTrace, at: float) -> float:
 
 def caps(result: Evaluation) -> Drawing | NotDrawn:
     """Draw energy against time of every size and cap of a workload, over those of its fastest point without a cap."""
-    known = trade_offs(point.summary for point in result.points)
+    known = result.subject(trade_offs)
     if not known:
         return NotDrawn("no workload was metered at two points; measure more cores, or caps of power or clock")
     caption = (

@@ -87,13 +87,12 @@ def _energy_cells(point: ScalingPoint) -> list[str]:
 
 def section(result: Evaluation) -> Section | None:
     """What a page says of energy; None where nothing was metered."""
-    summaries = [point.summary for point in result.points]
-    energies, effects = energy_table(summaries), caps_table(cap_effects(summaries), result.rooflines)
+    energies, effects = energy_table(result.summaries), caps_table(result.subject(cap_effects), result.rooflines)
     if not energies.rows:
         return None
     blocks = [
         Block(
-            sentences=energy_sentences(summaries, result.rooflines),
+            sentences=energy_sentences(result.summaries, result.rooflines),
             table=energies,
             caption="Energy, power and energy-delay products of every point that was metered",
         ),
@@ -218,11 +217,11 @@ def economy_sentence(economy: Economy) -> str:
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The most economical point of every workload that was measured under caps; nothing where there are none."""
-    summaries = [point.summary for point in result.points]
-    if not any(any(one.point.caps) for one in summaries):
+    if not any(any(one.point.caps) for one in result.summaries):
         return []
     return [
-        StudyAnswer("energy", one.subject.subject, "give", economy_sentence(one), True) for one in economies(summaries)
+        StudyAnswer("energy", one.subject.subject, "give", economy_sentence(one), True)
+        for one in result.subject(economies)
     ]
 
 

@@ -60,13 +60,12 @@ def size_words(division: Division) -> str:
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The best division of every workload that was measured in packs, or how workloads slow each other down."""
-    summaries = [point.summary for point in result.points]
-    if found := slowdowns(summaries):
+    if found := result.subject(slowdowns):
         return [
             StudyAnswer("slowdown", one.workload, _code(one.is_answer), sentence, one.is_answer)
             for one, sentence in zip(found, slowdown_sentences(found), strict=True)
         ]
-    return choice_answers([choose(one) for one in packed_series(summaries)])
+    return choice_answers([choose(one) for one in result.subject(packed_series)])
 
 
 def choice_answers(choices: Sequence[Choice]) -> list[StudyAnswer]:
@@ -207,8 +206,7 @@ def _quantile_words(quantile: float) -> str:
 
 def section(result: Evaluation) -> Section | None:
     """What a page says of the divisions of every workload, and of workloads side by side; None where there are none."""
-    summaries = [point.summary for point in result.points]
-    choices = [choose(one) for one in packed_series(summaries)]
+    choices = [choose(one) for one in result.subject(packed_series)]
     blocks = [
         Block(
             heading=name,
@@ -220,7 +218,7 @@ def section(result: Evaluation) -> Section | None:
     ]
     if not blocks:
         return None
-    if found := slowdowns(summaries):
+    if found := result.subject(slowdowns):
         caption = "How many times as long a step of each workload takes beside each"
         sentences, table = slowdown_sentences(found), slowdown_table(found)
         blocks.append(Block(heading="Workloads side by side", sentences=sentences, table=table, caption=caption))

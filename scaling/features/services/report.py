@@ -17,6 +17,7 @@ from scaling.features.services.load import (
     latencies,
     reached,
     services,
+    services_with_curves,
     smallest,
 )
 from scaling.reporting.deployment import Deployment
@@ -86,7 +87,7 @@ def worst_latency(summary: Summary) -> str | None:
 
 def sentences(summaries: Sequence[Summary]) -> list[str]:
     """The curves of every service over clients and over cores."""
-    return [curve_sentence(curve) for service in services(summaries) for curve in curves(service)]
+    return [curve_sentence(curve) for _, lines in services_with_curves(summaries) for curve in lines]
 
 
 def curve_sentence(curve: LoadCurve) -> str:
@@ -144,15 +145,14 @@ def curve_facts(curve: LoadCurve) -> dict[str, object]:
 
 def section(result: Evaluation) -> Section | None:
     """What a page says of services; None where there is none."""
-    found = services(point.summary for point in result.points)
     blocks = [
         Block(
             heading=service.name,
-            sentences=[*map(curve_sentence, curves(service))],
+            sentences=[*map(curve_sentence, lines)],
             table=loads_table(service),
             caption=f"{service.name} under every load",
         )
-        for service in found
+        for service, lines in result.subject(services_with_curves)
     ]
     return Section("services", "Services", "Services under load", [*blocks, Block(hint=HINT)]) if blocks else None
 
