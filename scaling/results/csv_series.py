@@ -1,8 +1,7 @@
-"""Series from a plain CSV of any tool: `cores` with `seconds` or `throughput`; optionally `series` and `launch`.
+"""Series from a plain CSV of any tool: `cores` with `seconds` or `throughput`, optionally `series` and `launch`.
 
-Columns of other names are mapped to these. Repeated rows are launches. Rows that also share a `launch` are steps of one
-launch, which counts once, by their median.
-What cannot be understood is refused by line and column. Read line by line, so that a million rows are no matter.
+Repeated rows are launches. Rows that share a `launch` are its steps, and their median counts. Errors name line and
+column. Reading line by line makes a million rows affordable.
 """
 
 import csv
@@ -19,10 +18,10 @@ from scaling.errors import StoreError, count, excerpt
 from scaling.results.files import open_input
 
 KNOWN = ("cores", "seconds", "throughput", "series", "launch")
-# A count with so many different values is a measurement of something else.
+# A column with more different values than this does not hold core counts.
 MOST_COUNTS = 5000
 
-# Below this a number has no reciprocal.
+# Smaller numbers have no reciprocal.
 LEAST = float_info.min
 
 # Launches of one count: by the `launch` column, or one per row.
@@ -30,7 +29,7 @@ _Values = dict[str, list[float]] | list[float]
 
 
 def read_csv_series(path: Path, columns: Mapping[str, str] | None = None) -> list[Series]:
-    """The series of a CSV file, in the order they first appear; `columns` are names of ours and what it calls them."""
+    """Read the series of a CSV in order of appearance; `columns` maps our names to column names."""
     try:
         with open_input(path) as file:
             return _Reader(path, columns or {}).series(file)
@@ -41,14 +40,14 @@ def read_csv_series(path: Path, columns: Mapping[str, str] | None = None) -> lis
 
 
 class _Reader:
-    """One pass over a file that knows where it is, so that an error names the line."""
+    """One pass over a file, which keeps the line number for errors."""
 
     def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
         self.path = path
         self.called = {name.strip().lower(): column.strip().lower() for name, column in columns.items()}
         for name in self.called:
             if name not in KNOWN:
-                raise StoreError(f"column {name}=…: a CSV has no such column; there are {', '.join(KNOWN)}")
+                raise StoreError(f"column {name}=…: a CSV has no such column; choose from {', '.join(KNOWN)}")
         self.line = 1
 
     def series(self, file: Iterator[str]) -> list[Series]:
@@ -60,7 +59,7 @@ class _Reader:
         try:
             names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter))]
         except csv.Error as error:
-            raise StoreError(f"{self.path} line 1 is not CSV: {error}; put that line right") from error
+            raise StoreError(f"{self.path} line 1 is not CSV: {error}; correct that line") from error
         columns = self._columns(names)
         values_by_series = self._read_values(csv.reader(lines, delimiter=delimiter, strict=True), columns, len(names))
         if not values_by_series:
@@ -140,19 +139,19 @@ class _Reader:
                     )
                 yield row
         except csv.Error as error:
-            raise StoreError(f"{self.path} line {self.line + 1} is not CSV: {error}; put that line right") from error
+            raise StoreError(f"{self.path} line {self.line + 1} is not CSV: {error}; correct that line") from error
 
     def _positive(self, text: str, column: str) -> float:
-        """A number above zero, or a complaint that says where it is not."""
+        """Parse a number above 0, or raise an error with its place."""
         where = f"{self.path} line {self.line}, column {column}:"
         try:
             value = float(text)
         except ValueError:
             what = "the field is empty" if not text.strip() else f"'{excerpt(text.strip())}' is not a number"
-            raise StoreError(f"{where} {what}; give a number above 0 or take the line out") from None
+            raise StoreError(f"{where} {what}; give a number above 0 or remove the line") from None
         if not LEAST <= value < inf:
             raise StoreError(
-                f"{where} {excerpt(text.strip())} is not a finite number above 0; put it right or take the line out"
+                f"{where} {excerpt(text.strip())} is not a finite number above 0; correct it or remove the line"
             )
         return value
 
@@ -160,7 +159,7 @@ class _Reader:
         if len(counts) < 2:
             (only,) = counts
             raise StoreError(
-                f"{self.path} column cores: series '{name}' has one count only ({only:g}), up to line {self.line}; "
+                f"{self.path} column cores: series '{name}' has only one count ({only:g}), up to line {self.line}; "
                 "a law needs at least two, and four to distinguish it from another"
             )
         if len(counts) > MOST_COUNTS:

@@ -12,7 +12,7 @@ import msgspec
 
 from scaling.errors import StoreError
 from scaling.machine.power import Domain
-from scaling.results.jsonl import Lines, RecordFormat, read_lines
+from scaling.results.jsonl import RecordFormat, read_lines
 from scaling.results.rows import RunLine, in_words, json_line, run_facts, run_of
 from scaling.study.planning import Run
 
@@ -73,21 +73,3 @@ POWER = RecordFormat(
 def read_power(folder: Path) -> Iterator[PowerTrace]:
     """Read the traces of a folder, if it has any."""
     return read_lines(folder, POWER) if (folder / POWER.file).exists() else iter(())
-
-
-class PowerStore:
-    """The power traces of a folder, opened for appending with the first one."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lines: Lines[PowerTrace] | None = None
-
-    def append(self, trace: PowerTrace) -> None:
-        """Append a trace and sync it."""
-        self._lines = self._lines or Lines(self._folder, POWER)
-        self._lines.append(trace)
-
-    def close(self) -> None:
-        """Release the file and its lock."""
-        if self._lines is not None:
-            self._lines.close()

@@ -147,4 +147,4 @@ def test_files_of_other_tools_are_compared_by_name_and_count():
     completed = scaling("compare", before, after, "--cores-from", "threads", "--fail-above", "5%")
     assert completed.returncode == 1
     assert "naps, 4 cores, 18.3 % (12.3 % to 23.9 %)" in completed.stdout
-    assert completed.stderr.count("does not say on which CPUs") == 1
+    assert completed.stderr.count("does not record CPUs") == 1

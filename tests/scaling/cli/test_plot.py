@@ -73,4 +73,4 @@ def test_every_figure_of_another_tools_file_is_drawn_or_says_why_not(tmp_path):
     assert {"efficiency.svg", "speedup.svg"} <= drawn
     assert f"{tmp_path}/figures/efficiency.svg" in completed.stdout
     assert "figure 'placement': the folder" in completed.stderr
-    assert completed.stderr.count("does not say on which CPUs") == 1
+    assert completed.stderr.count("does not record CPUs") == 1
