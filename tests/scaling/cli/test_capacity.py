@@ -80,7 +80,7 @@ def test_limits_to_deploy_have_the_memory_that_launches_had(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--format", "docker"], "'docker'; there are kubernetes,"),
+        (["--format", "docker"], "'docker'; choose from kubernetes,"),
         (["--format", "slurm", "--json"], "--format slurm and --json are"),
         (["--throughput", 1, "--latency", 1], "--throughput and --latency are different questions"),
         (["--throughput", -1], "--throughput is -1, … above 0"),
