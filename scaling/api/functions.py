@@ -61,7 +61,7 @@ def _workload(function: Callable[..., object], threads: str | None, folder: Path
     """The study entry and the name of a function, which is written beside the results unless it has a file."""
     name = getattr(function, "__name__", "")
     if not isinstance(function, FunctionType) or not name.isidentifier():
-        raise StudyError(f"{function!r} is not a function with a name; wrap it in a def")
+        raise StudyError(f"{function!r} is not a function with a name; define one with def that calls it")
     path = _own_file(function) or _write(function, (folder.parent if folder else DEFAULT_FOLDER) / f"{name}.py")
     option = "" if threads is None or threads in INTRA_VARIABLES else f" {_parameter(function, threads)}={{threads}}"
     return f"{path}:{name}{option}", name

@@ -49,14 +49,7 @@ from scaling.study.catalogue import (
     read_study_text,
 )
 from scaling.study.keys import parse_duration
-from scaling.study.planning import (
-    Plan,
-    block,
-    incompatibility,
-    measures_other_programs,
-    plan,
-    programs_of,
-)
+from scaling.study.planning import Plan, block, incompatibility, measures_other_programs, plan, programs_of
 from scaling.study.programs import THREAD_VARIABLES, FromShell, from_shell
 from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
 
@@ -268,12 +261,7 @@ class RowStore(Protocol):
 
 
 def make_runs(
-    job: Job,
-    schedule: loop.Runs,
-    store: RowStore,
-    lock_fd: int,
-    monitor: Monitor,
-    stored_runs: Callable[[], str],
+    job: Job, schedule: loop.Runs, store: RowStore, lock_fd: int, monitor: Monitor, stored_runs: Callable[[], str]
 ) -> None:
     """Make the runs of a schedule; an interrupt reports the stored ones."""
     with (

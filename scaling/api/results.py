@@ -13,7 +13,6 @@ from scaling.analysis.sizing.question import ASSURANCE, Question
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.sizing import (
     Answers,
-    Demand,
     Fits,
     Limits,
     answer_sources,
@@ -173,11 +172,11 @@ class Results(Shown, Sources):
             "latency": latency,
             "efficiency": efficiency,
             "hourly_budget": hourly_budget,
-            "deadline": None if deadline is None else deadline_seconds(deadline),
+            "deadline": deadline_seconds(deadline),
         }
-        demand = Demand(quantile, work, epochs)
+        details = {"cheapest": 1.0 if cheapest else None, "quantile": quantile, "work": work, "epochs": epochs}
         price = Price(core_hour, replica_hour, gpu_hour)
-        question = sizing_question(targets, cheapest, assurance, price, demand=demand)
+        question = sizing_question({**targets, **details}, assurance, price)
         if question is None:
             raise TypeError(f"give one of {', '.join(targets)}, work or cheapest=True; limits() needs no target")
         return self.answer(question)

@@ -30,7 +30,7 @@ def achieved_in(folders: Sequence[Path]) -> list[RooflinePoint]:
     machines = {row.machine.fingerprint for row in rows}
     if len(machines) > 1:
         raise StoreError(
-            f"the rows of {', '.join(map(str, folders))} are of {len(machines)} machines; give folders of one machine"
+            f"{', '.join(map(str, folders))} come from {len(machines)} machines; give folders of one machine"
         )
     points = summarize(launch_of(row) for row in rows if row.run.point.device == CPU)  # ceilings are measured on cores
     networks = _networks()

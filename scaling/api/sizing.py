@@ -1,7 +1,7 @@
 """Fits, answers and limits of the library: values by series, with data frames."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,13 +14,7 @@ from scaling.analysis.sizing.sizes import Price
 from scaling.analysis.step_times import FARTHEST
 from scaling.api.sources import Source, read_all
 from scaling.errors import FitError, grouped
-from scaling.reporting.capacity import (
-    answer_facts,
-    answer_sentence,
-    answers_table,
-    limits_facts,
-    limits_table,
-)
+from scaling.reporting.capacity import answer_facts, answer_sentence, answers_table, limits_facts, limits_table
 from scaling.reporting.fits import DESCRIPTION_WORDS, fit_sentence, fits_table
 from scaling.reporting.shown import Shown
 from scaling.reporting.words import Block
@@ -218,71 +212,42 @@ class Limits(_PerSeries[ScalingLimits]):
         return Block(sentences=self.notes, table=limits_table(self.values) if self.values else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """Details of a question: a quantile, or a job of items in epochs."""
-
-    quantile: float | None = None
-    work: float | None = None
-    epochs: float | None = None
-
-
-# The parameters that need another one.
+# Parameters that add to a question, and the parameters that need another one.
+DETAILS = ("quantile", "epochs")
 NEEDS = {"quantile": "latency", "epochs": "work", "deadline": "work"}
 
 
 def sizing_question(
-    targets: Mapping[str, float | None],
-    cheapest: bool,
-    assurance: float,
-    price: Price,
-    spell: Callable[[str], str] = str,
-    *,
-    demand: Demand,
+    parameters: Mapping[str, float | None], assurance: float, price: Price, spell: Callable[[str], str] = str
 ) -> Question | None:
     """The question, if there is a target; `spell` turns the name of a parameter into the user's spelling."""
-    given = {name: value for name, value in targets.items() if value is not None}
-    given |= {"cheapest": 1.0} if cheapest else {}
-    details = {name: value for name, value in asdict(demand).items() if value is not None}
-    _check_details(given, details, spell)
-    given |= {"work": demand.work} if demand.work is not None and "deadline" not in given else {}
-    if len(given) > 1:
-        raise FitError(f"{' and '.join(map(spell, given))} are different questions; ask one of them")
+    given = {name: value for name, value in parameters.items() if value is not None}
+    for name, value in given.items():
+        if (needed := NEEDS.get(name)) and needed not in given:
+            raise FitError(f"{spell(name)} needs {spell(needed)}; give both")
+        most = {"quantile": FARTHEST, "efficiency": 1.0}.get(name, inf)
+        if not (0.0 < value <= most and value < inf):
+            allowed = "above 0" if most == inf else f"between 0 and {most:g}"
+            raise FitError(f"{spell(name)} is {value:g}, but must be a number {allowed}")
+    items = given["work"] * given.get("epochs", 1.0) if "work" in given else None
+    targets = [name for name in given if name not in DETAILS and not (name == "work" and "deadline" in given)]
+    if len(targets) > 1:
+        raise FitError(f"{' and '.join(map(spell, targets))} are different questions; ask one of them")
     if not 0.0 < assurance < 1.0:
         raise FitError(f"{spell('assurance')} is {assurance:g}, but must be between 0 and 1; try 0.95")
     if not (price.core_hour > 0.0 and price.replica_hour >= 0.0 and price.gpu_hour >= 0.0):
-        raise FitError(
-            "a core-hour must cost more than 0, and a replica-hour or GPU-hour at least 0; correct the prices"
-        )
-    for name, value in given.items():
-        _check_target(spell(name), value, 1.0 if name == "efficiency" else inf)
-        items = None if demand.work is None else demand.work * (demand.epochs or 1.0)
-        _check_target(spell("work"), items or 1.0, inf)
-        return Question(Goal[name.upper()], value, assurance, price, demand.quantile, items)
-    return None
+        raise FitError("a core-hour must cost more than 0, a replica-hour and a GPU-hour at least 0; change the prices")
+    if items == inf:
+        raise FitError(f"{spell('work')} times {spell('epochs')} must be finite; give fewer items or epochs")
+    if not targets:
+        return None
+    return Question(Goal[targets[0].upper()], given[targets[0]], assurance, price, given.get("quantile"), items)
 
 
-def _check_details(given: Mapping[str, float], details: Mapping[str, float], spell: Callable[[str], str]) -> None:
-    """Refuse a parameter without the one it needs, and impossible values."""
-    names = [*given, *details]
-    for name in names:
-        needed = NEEDS.get(name)
-        if needed is not None and needed not in names:
-            raise FitError(f"{spell(name)} needs {spell(needed)}; give both")
-    for name, value in details.items():
-        _check_target(spell(name), value, FARTHEST if name == "quantile" else inf)
-
-
-def _check_target(name: str, value: float, most: float) -> None:
-    if not (0.0 < value <= most and value < inf):
-        allowed = "above 0" if most == inf else f"between 0 and {most:g}"
-        raise FitError(f"{name} is {value:g}, but it must be a number {allowed}")
-
-
-def deadline_seconds(deadline: str | float) -> float:
+def deadline_seconds(deadline: str | float | None) -> float | None:
     """The seconds of a deadline such as 90, 45m or 8h."""
     try:
-        return parse_duration(str(deadline))
+        return None if deadline is None else parse_duration(str(deadline))
     except ValueError:
         raise FitError(f"deadline {deadline} is not a time; write a time such as 90s, 45m or 8h") from None
 

@@ -9,16 +9,9 @@ from scaling.analysis.sizing.question import Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.deployment import deployments
 from scaling.api.results import Results, load
-from scaling.api.sizing import Answers, Demand, Limits, deadline_seconds, refuse_none, sizing_question
+from scaling.api.sizing import Answers, Limits, deadline_seconds, refuse_none, sizing_question
 from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Physical, Source, Verbose, Where, parse_columns
-from scaling.cli.printing import (
-    print_answers,
-    print_json,
-    print_lines,
-    print_most_important,
-    print_notes,
-    print_table,
-)
+from scaling.cli.printing import print_answers, print_json, print_lines, print_most_important, print_notes, print_table
 from scaling.errors import FitError
 from scaling.features import Beside, ObjectiveAnswer, ObjectiveQuestion, features, node_types_at, resolve
 from scaling.reporting.answers import cores_answers, study_answer_facts
@@ -83,16 +76,16 @@ def capacity(
         "latency": latency,
         "efficiency": efficiency,
         "hourly_budget": hourly_budget,
-        "deadline": None if deadline is None else deadline_seconds(deadline),
+        "deadline": deadline_seconds(deadline),
+        "cheapest": 1.0 if cheapest else None,
     }
     _check_format(form, as_json)
     if objective is not None:
-        all_targets = {**targets, "cheapest": 1.0 if cheapest else None}
-        _print_objective(load(source).where(where), objective, all_targets, quantile, as_json, form, ceilings)
+        _print_objective(load(source).where(where), objective, targets, quantile, as_json, form, ceilings)
         return
     price = Price(1.0 if core_hour is None else core_hour, replica_hour, gpu_hour)
-    demand = Demand(quantile, work, epochs)
-    question = sizing_question(targets, cheapest, assurance, price, _option, demand=demand)
+    details = {"quantile": quantile, "work": work, "epochs": epochs}
+    question = sizing_question({**targets, **details}, assurance, price, _option)
     results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns)).where(where)
     if core_hour is not None and results.has_node_types:
         raise FitError(

@@ -43,8 +43,7 @@ STATUS = {Gate.PASSED: 0, Gate.FAILED: 1, Gate.NO_ANSWER: 3}
 
 def compare(
     first: Annotated[
-        Path,
-        Argument(metavar="A|STUDY", help="A results folder or file, - for stdin; with --between, a study."),
+        Path, Argument(metavar="A|STUDY", help="A results folder or file, - for stdin; with --between, a study.")
     ],
     second: Annotated[Path | None, Argument(metavar="[B]", help="Another results folder or file.")] = None,
     fail_above: Annotated[
@@ -63,8 +62,7 @@ def compare(
         ),
     ] = ("", ""),
     output: Annotated[
-        Path | None,
-        Option("-o", "--output", metavar="DIR", help="With --between: the folder of A and B."),
+        Path | None, Option("-o", "--output", metavar="DIR", help="With --between: the folder of A and B.")
     ] = None,
     settings: Annotated[
         list[str] | None,

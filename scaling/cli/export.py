@@ -32,8 +32,7 @@ def export(
     folder: Folder,
     form: Annotated[Format, Option("--format", help="The format.")],
     output: Annotated[
-        Path | None,
-        Option("-o", "--output", metavar="FILE", help="Output file, - is stdout; default a file in DIR."),
+        Path | None, Option("-o", "--output", metavar="FILE", help="Output file, - is stdout; default a file in DIR.")
     ] = None,
     full: Full = False,
 ) -> None:

@@ -58,16 +58,10 @@ Ceilings = Annotated[
 ]
 Physical = Annotated[
     int | None,
-    Option(
-        metavar="CORES",
-        min=1,
-        max=2**30,
-        help="In a CSV, counts above this are second threads of the same cores.",
-    ),
+    Option(metavar="CORES", min=1, max=2**30, help="In a CSV, counts above this are second threads of the same cores."),
 ]
 Full = Annotated[
-    bool,
-    Option("--full", help="Keep personal data: user, home, PATH-like variables, values that look like secrets."),
+    bool, Option("--full", help="Keep personal data: user, home, PATH-like variables, values that look like secrets.")
 ]
 Env = Annotated[
     list[str] | None,

@@ -45,8 +45,7 @@ def plot(
         float | None, Option(metavar="X", help="Units per second to mark in the figure of sizes.")
     ] = None,
     ceilings: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="The results of `scaling sweep ceilings`, for the roofline."),
+        Path | None, Option(metavar="DIR", help="The results of `scaling sweep ceilings`, for the roofline.")
     ] = None,
     cores_from: CoresFrom = None,
     columns: Columns = None,

@@ -19,13 +19,9 @@ def report(
         Option("-o", "--output", metavar="FILE.html", help="Output file; default DIR/report.html or FILE.html."),
     ] = None,
     target: Annotated[
-        float | None,
-        Option(metavar="X", help="Units per second at which node types are compared."),
+        float | None, Option(metavar="X", help="Units per second at which node types are compared.")
     ] = None,
-    figures: Annotated[
-        bool,
-        Option("--figures", help="Also write the figures as files, like `scaling plot`."),
-    ] = False,
+    figures: Annotated[bool, Option("--figures", help="Also write the figures as files, like `scaling plot`.")] = False,
     ceilings: Ceilings = None,
     full: Full = False,
     cores_from: CoresFrom = None,

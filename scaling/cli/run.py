@@ -40,8 +40,7 @@ def run(
     smt: Annotated[str, Option(help="Threads per core: 1, 2, or all.")] = "1",
     placement: Annotated[list[str] | None, Option(help="Placement of the cores; may be repeated.")] = None,
     launches: Annotated[
-        int | None,
-        Option(min=1, help=f"Launches per core count; {LAUNCHES}, or {SERVICE_LAUNCHES} of a service."),
+        int | None, Option(min=1, help=f"Launches per core count; {LAUNCHES}, or {SERVICE_LAUNCHES} of a service.")
     ] = None,
     budget: Annotated[str | None, Option(metavar="TIME", help="Measure for this long, such as 10m.")] = None,
     timeout: Annotated[float, Option(metavar="SECONDS", help="Kill an execution after this time.")] = 600.0,

@@ -49,8 +49,7 @@ def sweep(
     retry_failed: RetryFailed = False,
     again: Again = False,
     cluster: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Run the study on every node type in this TOML file."),
+        Path | None, Option(metavar="FILE", help="Run the study on every node type in this TOML file.")
     ] = None,
     full: Full = False,
     no_report: Annotated[bool, Option("--no-report", help="Write no page at the end.")] = False,

@@ -6,7 +6,7 @@ column. Reading line by line makes a million rows affordable.
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from math import inf
 from pathlib import Path
@@ -24,8 +24,7 @@ MOST_COUNTS = 5000
 # Smaller numbers have no reciprocal.
 LEAST = float_info.min
 
-# Launches of one count: by the `launch` column, or one per row.
-_Values = dict[str, list[float]] | list[float]
+_Counts = dict[float, dict[str, list[float]]]
 
 
 def read_csv_series(path: Path, columns: Mapping[str, str] | None = None) -> list[Series]:
@@ -64,10 +63,7 @@ class _Reader:
         values_by_series = self._read_values(csv.reader(lines, delimiter=delimiter, strict=True), columns, len(names))
         if not values_by_series:
             raise StoreError(f"{self.path} line 2: no row follows the header; a law needs at least two core counts")
-        throughput = "throughput" in columns
-        return [
-            self._one_series(name or self.path.stem, counts, throughput) for name, counts in values_by_series.items()
-        ]
+        return [self._one_series(name or self.path.stem, counts, columns) for name, counts in values_by_series.items()]
 
     def _columns(self, names: list[str]) -> dict[str, int]:
         for name in names:
@@ -96,34 +92,20 @@ class _Reader:
         hint = f"; is it '{near[0]}'? name it as {first} with `columns=`" if near else f"; name {first} with `columns=`"
         return f"{self.path} line 1 has no column '{wanted}' (it has {', '.join(names)}){hint}"
 
-    def _read_values(
-        self, rows: Iterator[list[str]], columns: dict[str, int], width: int
-    ) -> dict[str, dict[float, _Values]]:
-        values_by_series: dict[str, dict[float, _Values]] = {}
+    def _read_values(self, rows: Iterator[list[str]], columns: dict[str, int], width: int) -> dict[str, _Counts]:
+        """Values by series, cores and launch; without a `launch` column, all launches are in one list."""
+        values: dict[str, _Counts] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
         cores_at, name_at, launch_at = columns["cores"], columns.get("series"), columns.get("launch")
         value_name = "seconds" if "seconds" in columns else "throughput"
         value_at, seen_cores = columns[value_name], dict[str, float]()
         for row in self._rows(rows, width):
             text = row[cores_at]
-            cores = seen_cores.get(text)
-            if cores is None:
-                cores = seen_cores[text] = self._positive(text, "cores")
-            try:
-                value = float(row[value_at])
-            except ValueError:
-                value = -1.0
-            if not LEAST <= value < inf:
-                value = self._positive(row[value_at], value_name)
-            counts = values_by_series.setdefault("" if name_at is None else row[name_at].strip(), {})
-            if launch_at is None:
-                values = counts.setdefault(cores, [])
-                assert isinstance(values, list)
-                values.append(value)
-            else:
-                launches = counts.setdefault(cores, defaultdict(list))
-                assert isinstance(launches, dict)
-                launches[row[launch_at].strip()].append(value)
-        return values_by_series
+            if text not in seen_cores:
+                seen_cores[text] = self._positive(text, "cores")
+            name = "" if name_at is None else row[name_at].strip()
+            launch = "" if launch_at is None else row[launch_at].strip()
+            values[name][seen_cores[text]][launch].append(self._positive(row[value_at], value_name))
+        return values
 
     def _rows(self, rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
         reader = rows
@@ -155,7 +137,7 @@ class _Reader:
             )
         return value
 
-    def _one_series(self, name: str, counts: dict[float, _Values], throughput: bool) -> Series:
+    def _one_series(self, name: str, counts: _Counts, columns: Collection[str]) -> Series:
         if len(counts) < 2:
             (only,) = counts
             raise StoreError(
@@ -167,12 +149,10 @@ class _Reader:
                 f"{self.path} column cores: series '{name}' has {len(counts)} different counts; at most {MOST_COUNTS} "
                 "can be fitted, so round them"
             )
-        observations = tuple(
-            Observation(cores, _launch_seconds(values, throughput)) for cores, values in sorted(counts.items())
-        )
-        return Series(name, observations, "units" if throughput else "runs", key=table_key(name))
-
-
-def _launch_seconds(values: _Values, throughput: bool) -> tuple[float, ...]:
-    launches = values if isinstance(values, list) else [median(steps) for steps in values.values()]
-    return tuple(1.0 / value for value in launches) if throughput else tuple(launches)
+        has_throughput = "throughput" in columns
+        observations = []
+        for cores, launches in sorted(counts.items()):
+            values = [median(steps) for steps in launches.values()] if "launch" in columns else launches[""]
+            seconds = [1.0 / value for value in values] if has_throughput else values
+            observations.append(Observation(cores, tuple(seconds)))
+        return Series(name, tuple(observations), "units" if has_throughput else "runs", key=table_key(name))

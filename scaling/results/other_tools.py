@@ -389,14 +389,9 @@ def _process(name: str, about: Mapping[str, Any], seconds: float, counts: CoreCo
 
 
 # Tools by name, with a check of the file and its reader.
-TOOLS: tuple[
-    tuple[
-        str,
-        Callable[[Mapping[str, Any]], bool],
-        Callable[[Mapping[str, Any], CoreCounts], tuple[list[ToolRun], list[str]]],
-    ],
-    ...,
-] = (
+Check = Callable[[Mapping[str, Any]], bool]
+Reader = Callable[[Mapping[str, Any], CoreCounts], tuple[list[ToolRun], list[str]]]
+TOOLS: tuple[tuple[str, Check, Reader], ...] = (
     ("hyperfine", _is_hyperfine, _read_hyperfine),
     ("Google Benchmark", _is_google_benchmark, _read_google_benchmark),
     ("pyperf", _is_pyperf, _read_pyperf),
