@@ -27,10 +27,9 @@ from scaling.api.results import load
 from scaling.errors import StudyError
 from scaling.results.jsonl import Redo
 from scaling.results.power import PowerTrace
-from scaling.results.rows import Row, planned_launch
-from scaling.results.store import ROWS, Store, made_before, read_rows
+from scaling.results.rows import Row
+from scaling.results.store import Store, made_before, read_rows
 from scaling.running.paired_schedule import PairedSchedule, Side
-from scaling.study.planning import block
 from scaling.study.spec import CAPS
 from scaling.study.workload import COMMAND
 
@@ -61,7 +60,8 @@ class PairedJob:
 
     def schedule(self) -> PairedSchedule:
         """The schedule of the missing cohorts."""
-        return PairedSchedule(self.first.study, _side(self.first), _side(self.second), self.budget_seconds)
+        first, second = (Side(job.points, job.further_block, job.earlier()) for job in self.jobs)
+        return PairedSchedule(self.first.study, first, second, self.budget_seconds)
 
 
 def prepare_comparison(
@@ -149,12 +149,6 @@ class _Stores:
     def append_power(self, trace: PowerTrace) -> None:
         """Append the power of a run before its row."""
         self._stores[self._schedule.next_side].append_power(trace)
-
-
-def _side(job: Job) -> Side:
-    points = list(dict.fromkeys(run.point for run in job.plan.runs))
-    earlier = [planned_launch(row) for row in read_rows(job.folder)] if (job.folder / ROWS.file).exists() else []
-    return Side(points, lambda launch: block(job.study, job.topology, points, launch), earlier)
 
 
 def _refuse_other_measuring(first: Job, second: Job) -> None:

@@ -106,8 +106,8 @@ def _add(name: str, value: object, function: str, parts: dict[str, str]) -> None
         text = f"from {value.__module__} import {value.__name__} as {name}"  # type: ignore[attr-defined]
     elif isinstance(value, FunctionType | type):
         text = _source(value)
-        for used, found in _names_used(value, text):
-            _add(used, found, function, parts)
+        for used, definition in _names_used(value, text):
+            _add(used, definition, function, parts)
     else:
         text = f"{name} = {_literal(name, value, function)}"
     del parts[name]
@@ -136,8 +136,8 @@ def _class_source(value: type) -> str:
     method = next(one for one in vars(value).values() if isinstance(one, FunctionType))
     cell = "".join(linecache.getlines(method.__code__.co_filename))
     nodes = ast.walk(ast.parse(cell))
-    found = next(one for one in nodes if isinstance(one, ast.ClassDef) and one.name == value.__name__)
-    return dedent(ast.get_source_segment(cell, found, padded=True) or "")
+    node = next(one for one in nodes if isinstance(one, ast.ClassDef) and one.name == value.__name__)
+    return dedent(ast.get_source_segment(cell, node, padded=True) or "")
 
 
 def _names_used(value: FunctionType | type, text: str) -> list[tuple[str, object]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from scaling.analysis.sample_size import precision_of
+from scaling.analysis.summary import Launch
 from scaling.api.progress import Monitor, watcher
 from scaling.api.results import Results, load
 from scaling.errors import Interrupted, StoreError, StudyError, excerpt, to_install
@@ -30,7 +31,7 @@ from scaling.results.jsonl import Lines, Redo
 from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
 from scaling.results.power import PowerTrace
 from scaling.results.rows import Row, planned_launch
-from scaling.results.store import STUDY, Store, made_before, read_rows, read_study_toml
+from scaling.results.store import ROWS, STUDY, Store, made_before, read_rows, read_study_toml
 from scaling.running import loop
 from scaling.running.environment import variables_not_passed
 from scaling.running.interpreter import find_interpreter
@@ -49,7 +50,7 @@ from scaling.study.catalogue import (
     read_study_text,
 )
 from scaling.study.keys import parse_duration
-from scaling.study.planning import Plan, block, incompatibility, measures_other_programs, plan, programs_of
+from scaling.study.planning import Plan, Point, Run, block, incompatibility, measures_other_programs, plan, programs_of
 from scaling.study.programs import THREAD_VARIABLES, FromShell, from_shell
 from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
 
@@ -79,17 +80,23 @@ class Job:
     details: tuple[str, ...] = ()
     full: bool = False
 
+    @property
+    def points(self) -> list[Point]:
+        """The planned points."""
+        return list(dict.fromkeys(run.point for run in self.plan.runs))
+
+    def earlier(self) -> list[Launch]:
+        """The launches in the folder."""
+        return [planned_launch(row) for row in read_rows(self.folder)] if (self.folder / ROWS.file).exists() else []
+
+    def further_block(self, launch: int) -> list[Run]:
+        """The runs of another launch."""
+        return block(self.study, self.topology, self.points, launch)
+
     def schedule(self) -> Schedule:
         """The schedule of the missing runs."""
-        earlier = map(planned_launch, read_rows(self.folder)) if (self.folder / "rows.jsonl").exists() else ()
-        points = list(dict.fromkeys(run.point for run in self.plan.runs))
-        return Schedule(
-            self.study,
-            self.plan.runs,
-            earlier,
-            self.budget_seconds,
-            further_block=lambda launch: block(self.study, self.topology, points, launch),
-        )
+        runs, earlier = self.plan.runs, self.earlier()
+        return Schedule(self.study, runs, earlier, self.budget_seconds, further_block=self.further_block)
 
 
 def run(

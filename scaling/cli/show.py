@@ -77,9 +77,7 @@ def show(
         return
     results = load(source, cores_from=cores_from, columns=parse_columns(columns)).where(where)
     if as_json:
-        print_json(
-            _sections_facts(results) if sections else {**(standings.facts if standings else {}), **_facts(results)}
-        )
+        print_json({**(standings.facts if standings and not sections else {}), **_facts(results, sections)})
         return
     if standings and (verbose or not standings.is_complete):
         _print_standings(standings, as_json)
@@ -165,27 +163,18 @@ def _print_sections(source: OneSource) -> None:
     print_notes([*source.notes, *sections_notes(source.sections)])
 
 
-def _sections_facts(results: Results) -> dict[str, object]:
+def _facts(results: Results, sections: bool) -> dict[str, object]:
+    facts = [sections_facts(one.sections) if sections else _points(results, one) for one in results.sources]
     if not results.has_node_types:
-        return sections_facts(results.sources[0].sections)
-    return {"node_types": [{"node_type": one.node_type, **sections_facts(one.sections)} for one in results.sources]}
+        return facts[0]
+    names = [source.node_type for source in results.sources]
+    return {"node_types": [{"node_type": name, **own} for name, own in zip(names, facts, strict=True)]}
 
 
-def _facts(results: Results) -> dict[str, object]:
-    if not results.has_node_types:
-        return _points(results.sources[0])
+def _points(results: Results, source: OneSource) -> dict[str, object]:
+    beside = _beside(results, source)
     return {
-        "node_types": [
-            {"node_type": source.node_type, **_points(source), **(beside.facts if beside else {})}
-            for source in results.sources
-            for beside in [_beside(results, source)]
-        ]
-    }
-
-
-def _points(source: OneSource) -> dict[str, object]:
-    answers = study_answers(source.glance(MOST_SERIES))
-    return {
-        "answers": [study_answer_facts(answer) for answer in answers],
+        "answers": [study_answer_facts(answer) for answer in study_answers(source.glance(MOST_SERIES))],
         "points": [point_facts(point) for point in source.points],
+        **(beside.facts if beside else {}),
     }

@@ -102,8 +102,8 @@ def _read_files(path: Path, files: Sequence[Path], options: TableOptions) -> Tab
     notes: dict[str, None] = {}
     for file in files:
         counts = CoreCounts(file, (options.cores_from,) if options.cores_from else USUAL_NAMES, several=len(files) > 1)
-        tool, made, remarks = _read_json(file, counts)
-        runs += made
+        tool, file_runs, remarks = _read_json(file, counts)
+        runs += file_runs
         notes |= dict.fromkeys((_note(f"a file of {tool}"), *remarks))
     return Table(tuple(_series_of(runs)), tuple(notes))
 
@@ -171,16 +171,16 @@ class CoreCounts:
     def in_name(self, name: str) -> tuple[str, float] | None:
         """Split a name such as `sort[threads=4]` or `BM_sort/threads:4` into the rest and the value."""
         for parameter in self.names:
-            found = re.search(rf"(?<![\w]){re.escape(parameter)}\s*[=:]\s*(\d+(?:\.\d+)?)(?![\w.])", name)
-            if found:
-                return _tidy(name[: found.start()] + name[found.end() :]), self.number(found[1])
+            match = re.search(rf"(?<![\w]){re.escape(parameter)}\s*[=:]\s*(\d+(?:\.\d+)?)(?![\w.])", name)
+            if match:
+                return _tidy(name[: match.start()] + name[match.end() :]), self.number(match[1])
         return None
 
     def in_file_name(self) -> float | None:
         """The number after the parameter in the file name or, with several files, the only number in it."""
         stem = self.path.stem
         named = [re.search(rf"(?<![a-z]){re.escape(name)}[=_. -]?(\d+)", stem, re.IGNORECASE) for name in self.names]
-        numbers = [found[1] for found in named if found] or (re.findall(r"\d+", stem) if self.several else [])
+        numbers = [match[1] for match in named if match] or (re.findall(r"\d+", stem) if self.several else [])
         return self.number(numbers[0]) if len(numbers) == 1 else None
 
     def number(self, value: object) -> float:
@@ -311,9 +311,9 @@ def _read_google_benchmark(facts: Mapping[str, Any], counts: CoreCounts) -> tupl
     version = tuple(map(int, re.findall(r"\d+", str(facts["context"].get("library_version", "")))[:2]))
     good = [entry for entry in entries if not entry.get("error_occurred")]
     threaded = any(entry.get("threads", 1) != 1 for entry in good)
-    found = [_iteration(entry, counts, threaded, per_thread=version >= WALL_TIME_PER_THREAD) for entry in good]
-    names = _most_shared([possible for possible, _ in found], [run.cores for _, run in found])
-    runs = [replace(run, name=name) for name, (_, run) in zip(names, found, strict=True)]
+    parsed = [_iteration(entry, counts, threaded, per_thread=version >= WALL_TIME_PER_THREAD) for entry in good]
+    names = _most_shared([possible for possible, _ in parsed], [run.cores for _, run in parsed])
+    runs = [replace(run, name=name) for name, (_, run) in zip(names, parsed, strict=True)]
     remarks = [f"runs with an error are left out: {len(wrong)}"] if wrong else []
     if any(entry.get("repetition_index") for entry in good):
         remarks.append("repetitions come from one process, so they vary less than launches of a program")

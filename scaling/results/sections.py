@@ -58,9 +58,9 @@ class SectionsOfRuns:
 
 def sections_of(rows: Iterable[Row]) -> SectionsOfRuns:
     """Sections by point, as medians over launches."""
-    made = [row for row in rows if _says_sections(row)]
+    timed = [row for row in rows if _has_times(row)]
     whole: dict[Point, list[Row]] = {}
-    for row in made:
+    for row in timed:
         if has_sections(row):
             whole.setdefault(row.run.point, []).append(row)
     series = series_of_points(whole)
@@ -74,8 +74,8 @@ def sections_of(rows: Iterable[Row]) -> SectionsOfRuns:
     ]
     return SectionsOfRuns(
         points=tuple(sorted(points, key=lambda one: table_order(one.point))),
-        forked=sum(row.run.start == "fork" for row in made),
-        in_turns=sum(row.run.cohort is not None for row in made),
+        forked=sum(row.run.start == "fork" for row in timed),
+        in_turns=sum(row.run.cohort is not None for row in timed),
     )
 
 
@@ -87,10 +87,10 @@ def _reference(point: Point, most: Mapping[Point, Point]) -> Point:
 
 def has_sections(row: Row) -> bool:
     """Whether a run has sections and was one process from exec to exit, neither forked nor stopped."""
-    return row.run.start == "spawn" and row.run.cohort is None and _says_sections(row)
+    return row.run.start == "spawn" and row.run.cohort is None and _has_times(row)
 
 
-def _says_sections(row: Row) -> bool:
+def _has_times(row: Row) -> bool:
     """Whether a run succeeded and has sections."""
     seconds = row.outcome.sections
     parts = (seconds.spawn, seconds.imports, seconds.init, seconds.setup, seconds.run)

@@ -107,7 +107,7 @@ def test_points_are_chosen_by_their_settings(tmp_path):
     folder = folder_of(tmp_path / "a", swept_rows())
     chosen = json.loads(scaling("show", folder, "--where", "cores<=2,smt=1", "--json").stdout)["points"]
     assert [point["cores"] for point in chosen] == [1, 2]
-    assert mentions(scaling("fit", folder, "--where", "workload=vgg").stderr, "--where chooses … 3 points")
+    assert mentions(scaling("fit", folder, "--where", "workload=vgg").stderr, "--where matches … 3 points")
     assert "name it with -o" in scaling("report", folder, "--where", "cores<=2").stderr
 
 
