@@ -47,7 +47,6 @@ def _size(sized: Answer | ScalingLimits) -> tuple[int | None, int, int | None]:
 
 
 def _peak_memory(source: Source, fit: SeriesFit) -> Iterator[int]:
-    """The peak memory of every launch of a series."""
     for summary in () if source.is_table else source.summaries:
         if _belongs(summary.point, fit):
             launches = (*summary.used, *summary.disturbed)

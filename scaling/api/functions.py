@@ -151,7 +151,6 @@ def _names_used(value: FunctionType | type, text: str) -> list[tuple[str, object
 
 
 def _literal(name: str, value: object, function: str) -> str:
-    """A plain value as source."""
     try:
         if ast.literal_eval(repr(value)) == value:
             return repr(value)

@@ -180,7 +180,6 @@ def _has_other_programs(folder: Path, study: Study) -> bool:
 
 
 def _environment_notes(study: Study) -> list[str]:
-    """A note about variables of the shell that programs do not get."""
     programs = programs_of(study).values()
     if not programs:
         return []

@@ -293,7 +293,6 @@ def _columns(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table_rows(table: Table) -> Iterator[dict[str, object]]:
-    """One row per launch of another tool's file."""
     for series in table.series:
         for one in series.observations:
             for launch, seconds in enumerate(one.launch_seconds, 1):
@@ -301,7 +300,6 @@ def _table_rows(table: Table) -> Iterator[dict[str, object]]:
 
 
 def _table_points(source: Source) -> "pd.DataFrame":
-    """One row per core count of another tool's series, with the mean time of its launches."""
     rows = []
     for series in source.series()[0]:
         for one in series.observations:

@@ -80,7 +80,6 @@ def _networks() -> list[str]:
 
 
 def _count_steps(points: Iterable[Summary]) -> AllCounts:
-    """Operations and bytes per step of the networks among points."""
     networks = _networks()
     wanted = {counts_key(one.point) for one in points if one.point.workload in networks}
     step_counts = {}

@@ -310,7 +310,6 @@ def _with_price(question: Question, source: Source, fit: SeriesFit) -> Question:
 
 
 def _flat_facts(facts: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Flatten the estimates among facts."""
     for name, value in facts.items():
         if isinstance(value, dict):
             yield from ((name if key == "value" else f"{name}_{key}", part) for key, part in value.items())

@@ -131,22 +131,21 @@ class Source:
             raise StoreError(f"{self.path}: {NONE_WHOLE}")
         return sections
 
-    @cached_property
+    @property
     def machines(self) -> dict[str, str]:
         """The processors of the machines, by host."""
-        return {row.machine.host: row.machine.cpu_model or row.machine.arch for row in self.rows()}
+        return {one.host: one.cpu_model or one.arch for one in self._read[1].machines}
 
-    @cached_property
+    @property
     def processors(self) -> set[str]:
         """The processors and fingerprints; empty for another tool's file."""
-        machines = () if self.is_table else (row.machine for row in self.rows())
-        return {f"{one.cpu_model or one.arch} (fingerprint {one.fingerprint})" for one in machines}
+        return {f"{one.cpu_model or one.arch} (fingerprint {one.fingerprint})" for one in self._read[1].machines}
 
     def rooflines(self, ceilings: str | None) -> Rooflines:
         """The networks against ceilings, a folder or 'GFLOP/s,GB/s'; empty without ceilings."""
         if ceilings is None:
             return {}
-        return rooflines(self.summaries, {row.machine.fingerprint for row in self.rows()}, ceilings)
+        return rooflines(self.summaries, {one.fingerprint for one in self._read[1].machines}, ceilings)
 
     @cached_property
     def sizes(self) -> Sizes | None:

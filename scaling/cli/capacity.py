@@ -125,7 +125,6 @@ def _print_objective(
     form: str | None,
     ceilings: str | None,
 ) -> None:
-    """Print the answer of a feature; the exit status is 1 without an answer."""
     objectives = {name: function for feature in features() for name, function in feature.objectives.items()}
     if objective not in objectives:
         raise FitError(f"unknown objective '{objective}'; choose from {', '.join(objectives)}")

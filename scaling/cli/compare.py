@@ -135,7 +135,6 @@ def parse_margin(text: str) -> float:
 def _measure_variants(
     job: PairedJob, variants: tuple[str, str], redo: Redo | None, wait: bool, margin: float | None
 ) -> tuple[Comparison, tuple[Path, ...]]:
-    """Measure two variants in turns, and name their folders."""
     print_notes(job.notes)
     comparison = carry_out_comparison(job, redo, wait, Progress(), margin)
     folders = tuple(one.folder for one in job.jobs)

@@ -92,7 +92,6 @@ def doctor(
 
 
 def _print_host(folder: Path, as_json: bool) -> None:
-    """Print how quiet the host was during the runs of a folder."""
     # These import NumPy, which the other commands do not need.
     from scaling.analysis.rules import Verdict
     from scaling.api.results import load

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from scaling.errors import FitError, StoreError, StudyError
+from scaling.errors import FitError, StudyError
 from scaling.study.catalogue import read_catalogue
 from scaling.study.keys import did_you_mean
 from scaling.study.programs import FromShell, Variables
@@ -109,11 +109,16 @@ def refuse_variables(given: list[str] | None) -> None:
 
 def parse_columns(texts: list[str] | None) -> dict[str, str]:
     """The columns of a CSV from NAME=COLUMN."""
+    return dict(parse_pairs("column", texts, "NAME=COLUMN, such as cores=threads or seconds=time"))
+
+
+def parse_pairs(option: str, texts: list[str] | None, form: str) -> tuple[tuple[str, str], ...]:
+    """Names and values of a repeated option; `form` is the remedy for a wrong one."""
     pairs = [text.partition("=") for text in texts or ()]
-    for name, _, column in pairs:
-        if not (name and column):
-            raise StoreError(f"--column {name}: write NAME=COLUMN, such as cores=threads or seconds=time")
-    return {name: column for name, _, column in pairs}
+    for name, _, value in pairs:
+        if not (name and value):
+            raise StudyError(f"--{option} {name}: write {form}")
+    return tuple((name, value) for name, _, value in pairs)
 
 
 def check_target(target: float | None) -> None:

@@ -72,7 +72,6 @@ def plot(
 
 
 def _write(figures: Iterable[Drawn], where: Path, formats: list[str]) -> None:
-    """Write figures and print their paths, or the reasons why they cannot be drawn."""
     for figure in write_figures(figures, where, formats, print_lines):
         if isinstance(figure, NotDrawn):
             print_note(f"no figure '{figure.kind}': {figure.reason}")

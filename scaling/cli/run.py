@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from typer import Argument, Exit, Option
 
 from scaling.api.measuring import carry_out_job, prepare, redo_of
-from scaling.cli.options import Again, Env, Full, NoWait, RetryFailed, Verbose, program_variables
+from scaling.cli.options import Again, Env, Full, NoWait, RetryFailed, Verbose, parse_pairs, program_variables
 from scaling.cli.printing import print_notes
 from scaling.cli.progress import Progress
 from scaling.cli.sweep import answer_when_interrupted, finish, print_job_notes, print_plan
@@ -122,8 +122,8 @@ def run(
     of_service = {
         "serve": serve,
         "load": load,
-        "latency": _pairs("latency", latency),
-        "files": _pairs("file", file),
+        "latency": parse_pairs("latency", latency, "NAME=REGEX, such as p99=99%\\s+(\\S+)"),
+        "files": parse_pairs("file", file, "NAME=FILE, such as conf=nginx.conf"),
         "ready": ready,
         "port": port,
     }
@@ -158,7 +158,6 @@ def run(
 def _programs(
     words: list[str], name: str | None, shell: bool, shared: Mapping[str, Any], service: Mapping[str, Any]
 ) -> tuple[Program, ...]:
-    """The programs of a command line, or its service."""
     if not service:
         return tuple(
             Program(name=own_name, command=" ".join(command) if shell else command, **shared)
@@ -169,15 +168,6 @@ def _programs(
     line = str(service.get("serve", "service"))
     facts = {key: value for key, value in shared.items() if value is not None}
     return (program_tables()[SERVICES](name=name or program_name(line.split()), **facts, **service),)
-
-
-def _pairs(option: str, texts: list[str] | None) -> tuple[tuple[str, str], ...]:
-    """Parse NAME=VALUE, repeated."""
-    pairs = [text.partition("=") for text in texts or ()]
-    for name, _, value in pairs:
-        if not (name and value):
-            raise StudyError(f"--{option} {name}: write NAME=VALUE, such as p99=REGEX or conf=nginx.conf")
-    return tuple((name, value) for name, _, value in pairs)
 
 
 def _threads_note(program: Program) -> str | None:
@@ -191,7 +181,6 @@ def _threads_note(program: Program) -> str | None:
 
 
 def _items(text: str | None) -> int | str | None:
-    """A number of items, or the expression that matches it."""
     if text is None or not text.isdecimal():
         return text
     if len(text) > MOST_DIGITS:
@@ -200,7 +189,6 @@ def _items(text: str | None) -> int | str | None:
 
 
 def _split(words: Sequence[str], name: str | None) -> list[tuple[str, tuple[str, ...]]]:
-    """Names and words of the programs: the first has the name given before it, the others may have -n NAME."""
     parts: list[list[str]] = [[]]
     for word in words:
         if word == NEXT:

@@ -25,6 +25,7 @@ def schema(
         return
     if command not in outputs():
         raise StudyError(
-            f"no JSON output of '{command}'{did_you_mean(command, outputs())}; choose from {', '.join(outputs())}"
+            f"no JSON output of a command '{command}'{did_you_mean(command, outputs())}; choose from "
+            f"{', '.join(outputs())}"
         )
     print_document(json_schema(command))

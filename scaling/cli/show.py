@@ -145,20 +145,17 @@ def _explanations(result: Evaluation) -> list[str]:
 
 
 def _print_losses(source: OneSource) -> None:
-    """Print the causes of lost efficiency."""
     print_table(losses_table(source.points))
     unknown = not_decomposed_sentence(source.points), not_counted_sentence(source.points)
     print_notes(filter(None, [*source.notes, *unknown]))
 
 
 def _print_quantiles(source: OneSource) -> None:
-    """Print quantiles of step times."""
     print_table(quantiles_table(source.points))
     print_notes(source.notes)
 
 
 def _print_sections(source: OneSource) -> None:
-    """Print the sections of whole processes, and notes about other runs."""
     print_table(sections_table(source.sections))
     print_notes([*source.notes, *sections_notes(source.sections)])
 

@@ -119,7 +119,6 @@ def print_results(results: Results, no_report: bool) -> None:
 
 
 def _more_launches(study: str, output: Path | None, settings: Sequence[str], job: Job) -> str:
-    """The command for twice the launches."""
     kept = [setting for setting in settings if setting.partition("=")[0].strip() != "launches"]
     given = [word for setting in (*kept, f"launches={2 * job.study.launches}") for word in ("--set", setting)]
     return shlex.join(["scaling", "sweep", study, *given, *([] if output is None else ["-o", str(output)])])

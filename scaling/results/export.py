@@ -111,7 +111,10 @@ def read_export(path: Path) -> Iterator[Row]:
         with open_input(path) as file:
             is_json = file.read(256).lstrip()[:1] == "{"
         with open_input(path) as file:
-            yield from _read_json(path, _decode(file.read())) if is_json else _read_rows(path, csv.DictReader(file))
+            if is_json:
+                yield from _read_json(path, _decode(file.read()))
+            else:
+                yield from _read_rows(f"{path} line", enumerate(csv.DictReader(file), 2), _row_facts)
     except (OSError, ValueError, csv.Error, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
@@ -124,19 +127,17 @@ def _read_json(path: Path, document: dict[str, Any]) -> Iterator[Row]:
         raise OtherSchemaError(
             f"{path} has schema {document.get('schema')}, and this version reads {SCHEMA}; export it again"
         )
-    for number, facts in enumerate(document["rows"], 1):
-        try:
-            yield row_from_facts(facts)
-        except (StoreError, KeyError, TypeError, AttributeError, ValueError) as error:
-            raise _not_exported(f"{path} row {number}", error) from error
+    return _read_rows(f"{path} row", enumerate(document["rows"], 1), lambda facts: facts)
 
 
-def _read_rows(path: Path, lines: Iterable[dict[str, str]]) -> Iterator[Row]:
-    for number, line in enumerate(lines, 2):
+def _read_rows(
+    place: str, items: Iterable[tuple[int, Any]], facts_of: Callable[[Any], dict[str, Any]]
+) -> Iterator[Row]:
+    for number, item in items:
         try:
-            yield row_from_facts(_row_facts({name: text or None for name, text in line.items()}))
+            yield row_from_facts(facts_of(item))
         except (StoreError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-            raise _not_exported(f"{path} line {number}", error) from error
+            raise _not_exported(f"{place} {number}", error) from error
 
 
 def _not_exported(place: str, error: Exception) -> StoreError:
@@ -217,7 +218,6 @@ def _parquet_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
 
 
 def _json_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
-    """One document with a row per line."""
     lines = [row_to_json(row) for row in rows]
 
     def write(file: BinaryIO) -> int:
@@ -386,6 +386,7 @@ def _flat_versions(versions: Pairs) -> dict[str, str]:
 
 def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
     """The facts of a row as in `rows.jsonl`, from a line of the table."""
+    flat = {name: text or None for name, text in flat.items()}
     cpus, smt = [int(cpu) for cpu in flat["cpus"].split(",")], int(flat["smt"])
     asked = {name: flat[f"asked_{name}"] for name in ASKED if name != "pipeline_threads" or flat.get(f"asked_{name}")}
     outcome = {field.name: flat.get(field.name) for field in fields(Outcome) if field.name not in NOT_IN_A_TABLE}

@@ -186,7 +186,6 @@ class Lines(Generic[T]):
         return len(redone)
 
     def _append_to(self, name: str, text: bytes) -> None:
-        """Append to a file of lines set aside."""
         fd = open_own(self.folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         with os.fdopen(fd, "wb") as file:
             file.write(text)

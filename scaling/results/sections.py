@@ -91,7 +91,6 @@ def has_sections(row: Row) -> bool:
 
 
 def _has_times(row: Row) -> bool:
-    """Whether a run succeeded and has sections."""
     seconds = row.outcome.sections
     parts = (seconds.spawn, seconds.imports, seconds.init, seconds.setup, seconds.run)
     return row.outcome.status == "ok" and bool(seconds.wall) and any(part is not None for part in parts)
