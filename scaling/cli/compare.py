@@ -50,7 +50,8 @@ def compare(
         str | None,
         Option(
             metavar="5%",
-            help="A gate: exit status 1 only if B is shown to be slower than A by more, 3 without a comparison.",
+            help="A gate: exit status 1 if B is shown to be slower than A by more than this, 3 if no point could be "
+            "compared.",
         ),
     ] = None,
     between: Annotated[

@@ -40,7 +40,8 @@ def run(
     smt: Annotated[str, Option(help="Threads per core: 1, 2, or all.")] = "1",
     placement: Annotated[list[str] | None, Option(help="Placement of the cores; may be repeated.")] = None,
     launches: Annotated[
-        int | None, Option(min=1, help=f"Launches per core count; {LAUNCHES}, or {SERVICE_LAUNCHES} of a service.")
+        int | None,
+        Option(min=1, help=f"Launches per core count; default {LAUNCHES}, {SERVICE_LAUNCHES} for a service."),
     ] = None,
     budget: Annotated[str | None, Option(metavar="TIME", help="Measure for this long, such as 10m.")] = None,
     timeout: Annotated[float, Option(metavar="SECONDS", help="Kill an execution after this time.")] = 600.0,
@@ -58,7 +59,9 @@ def run(
     warmup: Annotated[
         int | None, Option(min=0, help="Executions per launch before the counted ones; default 0, 1 for a service.")
     ] = None,
-    items: Annotated[str | None, Option(metavar="N|REGEX", help="Items, or a match in its output.")] = None,
+    items: Annotated[
+        str | None, Option(metavar="N|REGEX", help="Items per execution, or their match in its output.")
+    ] = None,
     throughput: Annotated[
         str | None, Option(metavar="REGEX", help="Match items per second in its output, for programs of fixed time.")
     ] = None,
@@ -79,7 +82,8 @@ def run(
         str | None, Option(metavar="REGEX", help="Match the server's output when ready; default when its port is open.")
     ] = None,
     file: Annotated[
-        list[str] | None, Option(metavar="NAME=FILE", help="A file to fill in, copied to {NAME}; may be repeated.")
+        list[str] | None,
+        Option(metavar="NAME=FILE", help="Fill in this file; {NAME} is the path of the copy; may be repeated."),
     ] = None,
     port: Annotated[int | None, Option(help="The server's port, if its line has no {port}.")] = None,
     rounds: Annotated[int, Option(min=1, help="Counted loads per launch of a service.")] = SERVICE_ROUNDS,

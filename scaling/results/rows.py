@@ -224,15 +224,8 @@ _POINT_TYPES = get_type_hints(Point, include_extras=True)
 MOST_POINTS = 2**16
 
 
-def _point_keys() -> list[tuple[str, Any] | tuple[str, Any, Any]]:
-    """The keys of a run that belong to its point; `asked` settings are checked with the point."""
-    types = _POINT_TYPES | dict.fromkeys(ASKED, Any)
-    return [
-        (one.name, types[one.name], one.default) if one.default is not MISSING else (one.name, types[one.name])
-        for one in fields(Point)
-    ]
-
-
+# The types of a point's keys in a line; `asked` settings are checked with the point.
+_LINE_TYPES = _POINT_TYPES | dict.fromkeys(ASKED, Any)
 _AskedLine: Any = msgspec.defstruct(
     "Asked",
     [
@@ -245,7 +238,10 @@ _AskedLine: Any = msgspec.defstruct(
 RunLine: Any = msgspec.defstruct(
     "Run",
     [
-        *_point_keys(),
+        *(
+            (one.name, _LINE_TYPES[one.name], *([] if one.default is MISSING else [one.default]))
+            for one in fields(Point)
+        ),
         ("cpus", RunCpus),
         ("launch", PositiveCount),
         ("seed", int),
