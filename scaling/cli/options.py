@@ -104,7 +104,7 @@ def program_variables(given: list[str] | None) -> Variables:
 def refuse_variables(given: list[str] | None) -> None:
     """Refuse variables for a workload."""
     if given:
-        raise StudyError(f"--env {given[0]}: variables are for programs; set up a workload with --set or options")
+        raise StudyError(f"--env {given[0]}: that is for programs; set up a workload with --set or options")
 
 
 def parse_columns(texts: list[str] | None) -> dict[str, str]:
