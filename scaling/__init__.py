@@ -1,7 +1,7 @@
-"""How a program scales on a CPU, and so how many cores it should get.
+"""Measure how a program scales over CPU cores, and how many cores to give it.
 
-`run` measures a study, `measure` a function or a program, `load` reads; all return `Results`. `tune` finds the best
-settings, `pack` measures replicas beside each other. Names are imported when they are first used, so that `import
+`run` measures a study, `measure` a function or program, and `load` reads results; all return `Results`. `tune` finds
+the best settings, and `pack` measures replicas running together. Names are imported on first use, so that `import
 scaling` loads neither pandas nor matplotlib nor TensorFlow.
 """
 
@@ -36,20 +36,20 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        # Only here: it takes longer to import than all that a run's process needs, and each of those imports this.
+        # Imported here, since it takes longer than all imports of a run's process, which imports this module.
         from importlib.metadata import version
 
         return version("cpu-scaling")
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
-    if name in _names_of_features():
-        return import_module("scaling.features").resolve(_names_of_features()[name])
+    if function := _names_of_features().get(name):
+        return import_module("scaling.features").resolve(function)
     raise AttributeError(f"module 'scaling' has no attribute '{name}'")
 
 
 def _names_of_features() -> dict[str, str]:
-    listed = import_module("scaling.features").features()
-    return {name: where for feature in listed for name, where in feature.library.items()}
+    features = import_module("scaling.features").features()
+    return {name: function for feature in features for name, function in feature.library.items()}
 
 
 def __dir__() -> list[str]:

@@ -1,13 +1,13 @@
-"""The errors a user can cause, and how their sentences count things and show texts of others.
+"""Errors of users, and helpers for their sentences.
 
-Each carries one sentence: what was asked, what there is, what to do. The command line prints it and exits 2;
-any other exception is a mistake of ours and keeps its traceback.
+Each error has one sentence: the request, the facts, the remedy. The command line prints it and exits with status 2; any
+other exception is a bug and keeps its traceback.
 """
 
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-# A message shows so much of a wrong value or an unknown key.
+# Longer values are cut in messages, in characters.
 LONGEST_EXCERPT = 100
 
 
@@ -17,10 +17,10 @@ def count(number: int, noun: str) -> str:
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""Text from outside as a terminal, a page or a picture may show it: what cannot be printed by escape, as \\x1b.
+    r"""Escape unprintable characters as \\x1b, so that outside text is safe in terminals, pages and pictures.
 
-    That is whatever moves a cursor, changes colours or the direction of writing, or is no character at all; also the
-    ends of lines, unless the text is one of several `lines`.
+    This covers everything that moves a cursor, changes colours or the direction of writing, and line ends unless
+    `lines`.
     """
     if text.isprintable():
         return text
@@ -30,13 +30,13 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a text, without anything that would steer a terminal."""
+    """The escaped beginning of a text."""
     shown = visible(text[:LONGEST_EXCERPT])
     return shown if len(text) <= LONGEST_EXCERPT else f"{shown}…"
 
 
 def escape_text(text: str) -> str:
-    r"""Text with every byte that was not UTF-8 as \xff, and anything else that is not Unicode by its number."""
+    r"""Escape bytes that are not UTF-8 as \xff, and other text that is not Unicode by number."""
     try:
         return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
     except UnicodeEncodeError:
@@ -44,58 +44,58 @@ def escape_text(text: str) -> str:
 
 
 class ScalingError(Exception):
-    """Something a user can put right."""
+    """An error that a user can fix."""
 
 
 class MissingExtraError(ScalingError):
-    """A package that is not installed, what it is needed for, and how to install it."""
+    """A package is not installed."""
 
 
 def to_install(extra: str) -> str:
-    """How to install an extra of this program."""
+    """The remedy for a missing extra."""
     return f"give, in the clone of scaling: pip install '.[{extra}]'"
 
 
 def need(package: str, extra: str, purpose: str) -> None:
-    """Refuse to go on without a package of an extra; nothing is imported to see."""
+    """Refuse if a package of an extra is not installed, without importing it."""
     if find_spec(package) is None:
         raise MissingExtraError(f"{purpose} need {package}, which is not installed; {to_install(extra)}")
 
 
 class MachineError(ScalingError):
-    """The machine, or the recording of one, cannot be read."""
+    """A machine or its recording cannot be read."""
 
 
 class PlacementError(ScalingError):
-    """A run asks for CPUs this machine cannot give it."""
+    """The machine lacks the CPUs for a run."""
 
 
 class StudyError(ScalingError):
-    """A study that cannot be understood or carried out."""
+    """A study is invalid or cannot be run."""
 
 
 class WorkloadError(ScalingError):
-    """A workload that is not there, or is asked for in a way it does not know."""
+    """A workload is missing or given wrong options."""
 
 
 class StoreError(ScalingError):
-    """A results folder that cannot be read, written or continued."""
+    """A results folder cannot be read, written or resumed."""
 
 
 class OtherSchemaError(StoreError):
-    """A row of another version, which is not damaged but cannot be read."""
+    """A row has the schema of another version."""
 
 
 class BusyError(ScalingError):
-    """Another sweep is measuring on this machine."""
+    """Another sweep is running on this machine."""
 
 
 class FitError(ScalingError):
-    """Figures that have no curve, or a question that a curve cannot answer."""
+    """Data without a curve, or a question that a curve cannot answer."""
 
 
 class SeriesFitError(FitError):
-    """A series that has no curve, by its name, and why."""
+    """A series without a curve, with the reason."""
 
     def __init__(self, series: str, reason: str) -> None:
         super().__init__(series, reason)
@@ -108,7 +108,7 @@ class SeriesFitError(FitError):
 
 
 def grouped(errors: Iterable[FitError]) -> list[str]:
-    """A sentence for every reason that series have no curve: the first of them, and how many others it is true of."""
+    """One sentence per reason: the first series without a curve, and the number of others."""
     by_reason: dict[str, list[FitError]] = {}
     for error in errors:
         by_reason.setdefault(error.reason if isinstance(error, SeriesFitError) else str(error), []).append(error)
@@ -119,4 +119,4 @@ def grouped(errors: Iterable[FitError]) -> list[str]:
 
 
 class Interrupted(Exception):  # noqa: N818
-    """A measurement that was asked to stop; says what is kept and how to go on."""
+    """A measurement was interrupted; the sentence names the stored rows and the remedy."""

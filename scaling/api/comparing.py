@@ -1,7 +1,6 @@
-"""Two variants of a study measured in turns with each other, and compared.
+"""Measure two variants of a study in turns, and compare them.
 
-Each has a results folder of its own below the one that is given, `A` and `B`, which every command reads. Their rows
-share cohorts, by which `compare` pairs them, now and whenever it is given the two folders.
+Each variant has its own results folder, `A` and `B`. Their rows share cohorts, by which `compare` pairs them.
 """
 
 import json
@@ -16,6 +15,7 @@ from scaling.api.measuring import (
     DEFAULT_FOLDER,
     Job,
     budget_seconds,
+    budget_sentence,
     hold_lock,
     make_runs,
     open_store,
@@ -25,20 +25,18 @@ from scaling.api.measuring import (
 from scaling.api.progress import Monitor
 from scaling.api.results import load
 from scaling.errors import StudyError
-from scaling.reporting.words import count
 from scaling.results.jsonl import Redo
 from scaling.results.power import PowerTrace
-from scaling.results.rows import Row, planned_launch
-from scaling.results.store import ROWS, Store, made_before, read_rows
+from scaling.results.rows import Row
+from scaling.results.store import Store, made_before, read_rows
 from scaling.running.paired_schedule import PairedSchedule, Side
-from scaling.study.planning import block
 from scaling.study.spec import CAPS
 from scaling.study.workload import COMMAND
 
-# Six pairs can show a difference where all six agree; with two more one may be left out or disagree.
+# Six pairs can show a difference if all agree; with eight, one may be left out or disagree.
 LAUNCHES = 8
 
-# How both are measured; what is compared differs in the other keys.
+# Keys that both variants must share.
 HOW = (
     *("design", "rounds", "turn_seconds", "steps", "warmup", "launches"),
     *("precision", "max_seconds", "timeout_seconds", "seed"),
@@ -47,7 +45,7 @@ HOW = (
 
 @dataclass(frozen=True, slots=True)
 class PairedJob:
-    """Two variants of a study, each planned for this machine with a folder of its own."""
+    """Two variants of a study, each planned for this machine with its own folder."""
 
     first: Job
     second: Job
@@ -57,12 +55,13 @@ class PairedJob:
 
     @property
     def jobs(self) -> tuple[Job, Job]:
-        """Both in order."""
+        """Both jobs in order."""
         return self.first, self.second
 
     def schedule(self) -> PairedSchedule:
-        """The cohorts to make, after those that the folders have."""
-        return PairedSchedule(self.first.study, _side(self.first), _side(self.second), self.budget_seconds)
+        """The schedule of the missing cohorts."""
+        first, second = (Side(job.points, job.further_block, job.earlier()) for job in self.jobs)
+        return PairedSchedule(self.first.study, first, second, self.budget_seconds)
 
 
 def prepare_comparison(
@@ -73,11 +72,8 @@ def prepare_comparison(
     budget: str | None = None,
     full: bool = False,
 ) -> PairedJob:
-    """A study with either variant laid over it, checked and planned for this machine.
-
-    With `full`, rows keep the user's variables and folders.
-    """
-    seconds = None if budget is None else budget_seconds(budget)
+    """Check and plan both variants of a study for this machine; with `full`, rows keep personal data."""
+    seconds = budget_seconds(budget)
     common = ("design=turns", *settings)
     plain = prepare(study, None, common).study
     if plain.launches < LAUNCHES and not any(text.partition("=")[0].strip() == "launches" for text in settings):
@@ -94,7 +90,7 @@ def prepare_comparison(
 
 
 def variant_setting(text: str) -> str:
-    """A variant as a setting: one it is already, or a program that replaces the study's workloads."""
+    """A variant as a setting; a program replaces the study's workloads."""
     if text.startswith(COMMAND):
         return f"workloads={json.dumps([text])}"
     if "=" not in text:
@@ -108,7 +104,7 @@ def variant_setting(text: str) -> str:
 def carry_out_comparison(
     job: PairedJob, redo: Redo | None, wait: bool, monitor: Monitor, margin: float | None = None
 ) -> Comparison:
-    """Make the cohorts that the folders lack, and compare; whatever ends this early leaves whole rows."""
+    """Make the missing cohorts and compare; an early end leaves whole rows."""
     for one in job.jobs:
         refuse_another_study(one)
     with hold_lock(wait, monitor) as lock_fd, ExitStack() as opened:
@@ -135,46 +131,33 @@ def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Mon
     study = replace(first.study, workloads=tuple(dict.fromkeys(workloads)), **caps)
     make_runs(replace(first, study=study), schedule, _Stores(schedule, stores), lock_fd, monitor, stored_runs)
     if job.budget_seconds is not None:
-        monitor.note(_spent(schedule))
-
-
-def _spent(schedule: PairedSchedule) -> str:
-    """What a budget has bought."""
-    precision, widths = schedule.study.precision, [ratio.half_width for ratio in schedule.ratios()]
-    known = sum(width is not None and width <= precision for width in widths)
-    ended = "every ratio is" if known == len(widths) else f"the budget ended it: {known} of {len(widths)} ratios are"
-    return f"{count(schedule.completed, 'run')}; {ended} known to ± {100 * precision:g} %"
+        widths = [ratio.half_width for ratio in schedule.ratios()]
+        monitor.note(budget_sentence(schedule.completed, "ratio", widths, schedule.study.precision))
 
 
 class _Stores:
-    """Appends every row to the folder of its side."""
+    """Appends rows to the folder of their side."""
 
     def __init__(self, schedule: PairedSchedule, stores: Sequence[Store]) -> None:
         self._schedule = schedule
         self._stores = stores
 
     def append(self, item: Row) -> None:
-        """Append a row, whole or not at all."""
+        """Append a row."""
         self._stores[self._schedule.next_side].append(item)
 
     def append_power(self, trace: PowerTrace) -> None:
-        """Append the power of the run whose row comes next."""
+        """Append the power of a run before its row."""
         self._stores[self._schedule.next_side].append_power(trace)
-
-
-def _side(job: Job) -> Side:
-    points = list(dict.fromkeys(run.point for run in job.plan.runs))
-    earlier = [planned_launch(row) for row in read_rows(job.folder)] if (job.folder / ROWS.file).exists() else []
-    return Side(points, lambda launch: block(job.study, job.topology, points, launch), earlier)
 
 
 def _refuse_other_measuring(first: Job, second: Job) -> None:
     if first.study.design != "turns":
-        raise StudyError('two variants are measured in turns with each other; leave design = "apart" out')
+        raise StudyError('two variants are measured in turns with each other; leave out design = "apart"')
     for key in HOW:
         one, other = getattr(first.study, key), getattr(second.study, key)
         if one != other:
             raise StudyError(
-                f"between: {key} is {one} in one variant and {other} in the other, but both are measured in one go; "
-                "give it as a setting of both"
+                f"between: {key} is {one} in one variant and {other} in the other, but both are measured together; "
+                "set it for both"
             )

@@ -1,4 +1,4 @@
-"""Answers to sizing questions as sizes to deploy: with the memory that launches had, and what quotas did to them."""
+"""Sizes to deploy, with the peak memory of launches and the effects of quotas."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,7 +7,6 @@ from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.series import series_key
 from scaling.analysis.sizing.levels import levels_of
 from scaling.analysis.sizing.question import Answer, ScalingLimits
-from scaling.analysis.speedup import ScalingPoint
 from scaling.api.sources import Source
 from scaling.reporting.answers import size_sentence
 from scaling.reporting.capacity import answer_sentence
@@ -17,7 +16,7 @@ from scaling.study.planning import Point
 
 
 def deployments(sources: Sequence[Source], sized: Sequence[Answer | ScalingLimits]) -> list[Deployment]:
-    """The size of every series, in order; of limits, the recommended one."""
+    """The size of every series, in order; for limits, the recommended one."""
     by_node_type = {source.node_type: source for source in sources}
     return [_deployment(by_node_type[one.fit.series.key.node_type], one) for one in sized]
 
@@ -39,7 +38,7 @@ def _deployment(source: Source, sized: Answer | ScalingLimits) -> Deployment:
 
 
 def _size(sized: Answer | ScalingLimits) -> tuple[int | None, int, int | None]:
-    """Cores, threads of each, and how many of that size; where no size is enough by itself, those of the replicas."""
+    """Cores, threads per core, and replicas if a single instance is not enough."""
     if isinstance(sized, ScalingLimits):
         return sized.recommended, 1, None
     if sized.allocation is not None:
@@ -48,7 +47,6 @@ def _size(sized: Answer | ScalingLimits) -> tuple[int | None, int, int | None]:
 
 
 def _peak_memory(source: Source, fit: SeriesFit) -> Iterator[int]:
-    """The most memory that every launch of a series had at once."""
     for summary in () if source.is_table else source.summaries:
         if _belongs(summary.point, fit):
             launches = (*summary.used, *summary.disturbed)
@@ -60,16 +58,11 @@ def _belongs(point: Point, fit: SeriesFit) -> bool:
 
 
 def _quota_words(source: Source, fit: SeriesFit) -> Iterator[str]:
-    """What points of the same settings under a CPU quota did."""
+    """Sentences about points with the same settings under a CPU quota."""
     for point in () if source.is_table else source.points:
         settings = point.summary.point
         if settings.quota is not None and _belongs(settings.without_quota, fit) and point.efficiency:
-            yield _quota_sentence(point, settings.quota)
-
-
-def _quota_sentence(point: ScalingPoint, quota: float) -> str:
-    throttled = point.summary.throttled_share
-    periods = "" if throttled is None else f", throttled in {share(throttled)} of the periods"
-    assert point.efficiency
-    where = count(point.summary.point.cores, "core")
-    return f"a quota of {1000 * quota:.0f}m on {where}: efficiency {percent(point.efficiency.value)}{periods}"
+            throttled = point.summary.throttled_share
+            periods = "" if throttled is None else f", throttled in {share(throttled)} of the periods"
+            quota = f"a quota of {1000 * settings.quota:.0f}m on {count(settings.cores, 'core')}"
+            yield f"{quota}: efficiency {percent(point.efficiency.value)}{periods}"

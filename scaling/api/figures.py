@@ -1,4 +1,4 @@
-"""The figures and pages of results, drawn and written to files."""
+"""Draw and write the figures and pages of results."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -35,25 +35,23 @@ OnFile = Callable[[Path], None]
 
 
 def draw_one(results: Sources, name: str, target: float | None = None) -> Figure:
-    """One figure by its kind: of several node types with these as its series."""
+    """Draw one figure; with several node types, they are its series."""
     several = results.has_node_types
     check_kinds([name], names("node types") if several else names())
     drawings = draw_node_types(results, [name], target) if several else draw(results, [name], target)
     drawing = next(drawings)
-    return _reason_alone(f"no figure '{name}': {drawing.reason}") if isinstance(drawing, NotDrawn) else drawing.figure
-
-
-def _reason_alone(reason: str) -> Figure:
+    if isinstance(drawing, Drawing):
+        return drawing.figure
     with style():
         figure = ShownFigure(figsize=(6.0, 0.6))
-        figure.text(0.01, 0.5, wrap(reason, 60.0), va="center")
+        figure.text(0.01, 0.5, wrap(f"no figure '{name}': {drawing.reason}", 60.0), va="center")
     return figure
 
 
 def draw(
     results: Sources, kinds: Sequence[str] | None = None, target: float | None = None, ceilings: Path | None = None
 ) -> Iterator[Drawn]:
-    """The figures of one machine's results: the kinds asked for, or all that its folder has data for."""
+    """Draw the figures of one machine: the given kinds, or all with data."""
     folder = results.path
     chosen = check_kinds(kinds or _usual_kinds(folder))
     of_points, of_traces = ([kind for kind in chosen if kind in known] for known in (names("rows"), names("traces")))
@@ -71,13 +69,13 @@ def draw(
 def draw_node_types(
     results: Sources, kinds: Sequence[str] | None = None, target: float | None = None
 ) -> Iterator[Drawn]:
-    """The figures asked for that have node types as their series; none where the results have no node types."""
+    """Draw the figures that compare node types, if there are any."""
     several = node_types_at(results.path)
     return iter(()) if several is None else resolve(several.draw)(results, kinds, target)
 
 
 def needs_evaluation(results: Sources, kinds: Sequence[str] | None) -> bool:
-    """Whether any of these figures shows points, whose notes are then worth reading."""
+    """Whether any of these figures shows points."""
     return bool(set(kinds or _usual_kinds(results.path)) & set(names("rows")))
 
 
@@ -88,24 +86,24 @@ def _usual_kinds(folder: Path) -> tuple[str, ...]:
 
 
 def check_kinds(kinds: Sequence[str], known: tuple[str, ...] = names()) -> tuple[str, ...]:
-    """The kinds asked for, each once; refused where there is no such kind."""
+    """The given kinds without repetition; unknown kinds are refused."""
     for kind in kinds:
         if kind not in known:
             raise StoreError(
-                f"unknown kind of figure '{kind}'{did_you_mean(kind, known)}; there are {', '.join(known)}"
+                f"unknown kind of figure '{kind}'{did_you_mean(kind, known)}; choose from {', '.join(known)}"
             )
     return tuple(dict.fromkeys(kinds))
 
 
 def page_path(source: Path) -> Path:
-    """Where the page of results goes by itself: into their folder, or beside their file."""
+    """The default path of a page: in the folder, or beside the file."""
     if source == STDIN:
-        raise StoreError("results from stdin have no place of their own; choose one with `path=`")
+        raise StoreError("results from stdin have no default path for output; choose one with `path=`")
     return source / REPORT if source.is_dir() else source.with_suffix(".html")
 
 
 def figures_folder(page: Path) -> Path:
-    """Where the figures beside a page go; refused where that leads elsewhere, since a folder may be somebody else's."""
+    """The folder for figures beside a page; links are refused, since a results folder may come from other people."""
     folder = page.parent / FIGURES
     if folder.is_symlink():
         raise StoreError(f"{folder} is a link; remove it, or choose a folder for the figures with `path=`")
@@ -115,7 +113,7 @@ def figures_folder(page: Path) -> Path:
 def write_figures(
     figures: Iterable[Drawn], folder: Path, formats: Sequence[str] = FORMATS, on_file: OnFile = lambda path: None
 ) -> Iterator[Drawn]:
-    """The same figures, each once its files are written; `on_file` is called with every path."""
+    """Write figures and pass them on; `on_file` is called with every path."""
     for figure in figures:
         if isinstance(figure, Drawing):
             try:
@@ -137,10 +135,10 @@ def write_reports(
     on_file: OnFile = lambda path: None,
     ceilings: str | None = None,
 ) -> list[Path]:
-    """Write every page of results, each whole or not at all, with its figures as files if a folder is given for them.
+    """Write the page of results, with its figures as files if a folder is given.
 
-    Of several node types a page for each, then the one that sets them side by side and links to them. `ceilings` are a
-    folder or figures that the networks of one machine are set against.
+    With several node types: a page for each, then one that compares and links them. `ceilings` are a folder or peak
+    rates for the rooflines of one machine.
     """
     if (several := node_types_at(results.path)) is not None:
         written: list[Path] = resolve(several.write_reports)(results, output, target, figures, on_file)
@@ -151,15 +149,15 @@ def write_reports(
 
 
 def page_text(evaluation: Evaluation, figures: Path | None, on_file: OnFile) -> Iterator[str]:
-    """A page, with its figures as files too if a folder is given for them."""
+    """The parts of a page; its figures are also written as files if a folder is given."""
     drawings = write_figures(draw_page_figures(evaluation), figures, on_file=on_file) if figures else None
     return page_parts(evaluation, drawings)
 
 
 def write_page(path: Path, parts: Iterable[str]) -> Path:
-    """Write a page, whole or not at all."""
+    """Write a page atomically."""
     with open_output(path) as file:
         for part in parts:
-            # A text that is no Unicode, as a file name may be, is shown with a mark in its place.
+            # Text that is not Unicode, such as a file name, is replaced by a mark.
             file.write(part.encode(errors="replace"))
     return path

@@ -1,7 +1,7 @@
-"""Measuring a function or a program as it is at hand: in a notebook, in a script, in a module.
+"""Measure a function or a program from a notebook, script or module.
 
-Runs are fresh processes, which import the function from a file. One that a notebook or a script defines is written into
-a file with the modules, functions and plain values that it uses; nothing is pickled.
+Runs are fresh processes that import the function from a file. The function of a notebook or script is written to a file
+with the modules, functions and plain values that it uses; nothing is pickled.
 """
 
 import ast
@@ -38,33 +38,30 @@ def measure(
     progress: bool = True,
     **keys: Any,
 ) -> Results:
-    """Measure a function of no further arguments, or a program given as its words, on one core, two, four, and so on.
+    """Measure a function without further arguments, or a program given as words, on one core, two, four, and so on.
 
-    `threads` is how a function learns the number of its threads: by one of its parameters, or by a variable such as
-    "OMP_NUM_THREADS"; without it, it finds the CPUs of its process. In the words of a program it is {threads}. `keys`
-    are those of a study, such as cores or launches.
+    `threads` names the parameter of the function, or the variable such as "OMP_NUM_THREADS", for the number of threads;
+    without it, the function uses the CPUs of its process. A program has {threads} among its words. `keys` are keys of a
+    study, such as cores or launches.
     """
     if callable(subject):
         workload, name = _workload(subject, threads, None if folder is None else Path(folder))
-        by_variable = threads in INTRA_VARIABLES
-        found: dict[str, Any] = {"workloads": [workload], "modes": PROGRAM_MODE, "name": name}
-        found |= {"intra": "cpus"} if by_variable else {}
+        defaults: dict[str, Any] = {"workloads": [workload], "modes": PROGRAM_MODE, "name": name}
+        defaults |= {"intra": "cpus"} if threads in INTRA_VARIABLES else {}
     else:
-        program = subject if isinstance(subject, Program) else _program(subject)
-        found = {"programs": [program], "name": program.name, "launches": 10}
-    study = Study(**{"question": QUESTION, **found, **keys})
+        program = (
+            subject if isinstance(subject, Program) else Program(name=program_name(subject), command=tuple(subject))
+        )
+        defaults = {"programs": [program], "name": program.name, "launches": 10}
+    study = Study(**{"question": QUESTION, **defaults, **keys})
     return run(study, folder, budget=budget, again=again, wait=wait, progress=progress)
 
 
-def _program(words: Sequence[str]) -> Program:
-    return Program(name=program_name(words), command=tuple(words))
-
-
 def _workload(function: Callable[..., object], threads: str | None, folder: Path | None) -> tuple[str, str]:
-    """The entry of a study for a function, and its name; its file is beside the results where it has none."""
+    """The study entry and the name of a function, which is written beside the results unless it has a file."""
     name = getattr(function, "__name__", "")
     if not isinstance(function, FunctionType) or not name.isidentifier():
-        raise StudyError(f"{function!r} is no function with a name; define one with def that calls it")
+        raise StudyError(f"{function!r} is not a function with a name; define one with def that calls it")
     path = _own_file(function) or _write(function, (folder.parent if folder else DEFAULT_FOLDER) / f"{name}.py")
     option = "" if threads is None or threads in INTRA_VARIABLES else f" {_parameter(function, threads)}={{threads}}"
     return f"{path}:{name}{option}", name
@@ -75,13 +72,13 @@ def _parameter(function: FunctionType, threads: str) -> str:
     if threads in names:
         return threads
     raise StudyError(
-        f"threads = '{threads}': {function.__name__} has no such parameter (it has {', '.join(names) or 'none'}), and "
-        f"no such variable is set; give one of its parameters, or one of {', '.join(INTRA_VARIABLES)}"
+        f"threads = '{threads}': {function.__name__} has no such parameter (it has {', '.join(names) or 'none'}); give "
+        f"one of its parameters, or one of {', '.join(INTRA_VARIABLES)}"
     )
 
 
 def _own_file(function: FunctionType) -> Path | None:
-    """The file of a function that can be imported from it by itself; None where there is none."""
+    """The file from which a function can be imported, if there is one."""
     module = sys.modules.get(function.__module__)
     path = getattr(module, "__file__", None)
     if module is None or path is None or module.__name__ == "__main__" or module.__package__:
@@ -99,7 +96,7 @@ def _write(function: FunctionType, path: Path) -> Path:
 
 
 def _add(name: str, value: object, function: str, parts: dict[str, str]) -> None:
-    """Add what defines a name to the parts of a file, after what that needs itself."""
+    """Add the definition of a name to the parts of a file, after the definitions it needs."""
     if name in parts:
         return
     parts[name] = ""  # a function may call itself
@@ -109,8 +106,8 @@ def _add(name: str, value: object, function: str, parts: dict[str, str]) -> None
         text = f"from {value.__module__} import {value.__name__} as {name}"  # type: ignore[attr-defined]
     elif isinstance(value, FunctionType | type):
         text = _source(value)
-        for used, found in _names_used(value, text):
-            _add(used, found, function, parts)
+        for used, definition in _names_used(value, text):
+            _add(used, definition, function, parts)
     else:
         text = f"{name} = {_literal(name, value, function)}"
     del parts[name]
@@ -130,21 +127,21 @@ def _source(value: FunctionType | type) -> str:
     except (OSError, TypeError, SyntaxError, StopIteration):
         tree = None
     if not isinstance(tree, ast.FunctionDef | ast.ClassDef):
-        raise StudyError(f"{value.__name__} has no source of its own here; define it with def, or put it into a file")
+        raise StudyError(f"the source of {value.__name__} was not found; define it with def, or put it into a file")
     return text
 
 
 def _class_source(value: type) -> str:
-    """The source of a class from the cell that its methods are in, which inspect does not look for."""
+    """The source of a class from its notebook cell, which inspect does not find."""
     method = next(one for one in vars(value).values() if isinstance(one, FunctionType))
     cell = "".join(linecache.getlines(method.__code__.co_filename))
     nodes = ast.walk(ast.parse(cell))
-    found = next(one for one in nodes if isinstance(one, ast.ClassDef) and one.name == value.__name__)
-    return dedent(ast.get_source_segment(cell, found, padded=True) or "")
+    node = next(one for one in nodes if isinstance(one, ast.ClassDef) and one.name == value.__name__)
+    return dedent(ast.get_source_segment(cell, node, padded=True) or "")
 
 
 def _names_used(value: FunctionType | type, text: str) -> list[tuple[str, object]]:
-    """The names in a source that its module or the function around it defines, and their values."""
+    """The names in a source that its module or enclosing function defines, with values."""
     module = sys.modules.get(value.__module__)
     known = dict(vars(module)) if module else {}
     if isinstance(value, FunctionType):
@@ -154,13 +151,12 @@ def _names_used(value: FunctionType | type, text: str) -> list[tuple[str, object
 
 
 def _literal(name: str, value: object, function: str) -> str:
-    """A plain value as it is written in a file."""
     try:
         if ast.literal_eval(repr(value)) == value:
             return repr(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         pass
     raise StudyError(
-        f"{function} uses '{name}' of type {type(value).__name__}, which cannot be written into a file; make it inside "
-        "the function, or put both into a file of their own"
+        f"{function} uses '{name}' of type {type(value).__name__}, which cannot be written to a file; create it in "
+        "the function, or put both into a module"
     )

@@ -1,7 +1,6 @@
-"""Measuring: a study carried out on this machine, or elsewhere by a feature, and a profile of operations.
+"""Run a study on this machine, or on a cluster by a feature.
 
-Both own the machine's lock, refuse a folder of something else, store every row, and go through the one loop of
-`running.loop`. A caller watches through a `Monitor`.
+Runs hold the machine's lock, refuse the folder of another study, and store every row. Callers watch with a `Monitor`.
 """
 
 import os
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from scaling.analysis.sample_size import precision_of
+from scaling.analysis.summary import Launch
 from scaling.api.progress import Monitor, watcher
 from scaling.api.results import Results, load
 from scaling.errors import Interrupted, StoreError, StudyError, excerpt, to_install
@@ -31,7 +31,7 @@ from scaling.results.jsonl import Lines, Redo
 from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
 from scaling.results.power import PowerTrace
 from scaling.results.rows import Row, planned_launch
-from scaling.results.store import STUDY, Store, made_before, read_rows, read_study_toml
+from scaling.results.store import ROWS, STUDY, Store, made_before, read_rows, read_study_toml
 from scaling.running import loop
 from scaling.running.environment import variables_not_passed
 from scaling.running.interpreter import find_interpreter
@@ -50,14 +50,7 @@ from scaling.study.catalogue import (
     read_study_text,
 )
 from scaling.study.keys import parse_duration
-from scaling.study.planning import (
-    Plan,
-    block,
-    incompatibility,
-    measures_other_programs,
-    plan,
-    programs_of,
-)
+from scaling.study.planning import Plan, Point, Run, block, incompatibility, measures_other_programs, plan, programs_of
 from scaling.study.programs import THREAD_VARIABLES, FromShell, from_shell
 from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
 
@@ -65,16 +58,16 @@ T = TypeVar("T")
 
 DEFAULT_FOLDER = Path("results")
 
-# Of the variables that programs do not get, so many are named.
+# At most this many dropped variables are named.
 MOST_NAMED = 6
 
-# Of what a program that always fails has said, so many lines are shown.
+# At most this many lines of the stderr of a failing program are shown.
 LAST_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A study planned for this machine, and the folder that its rows go to; `details` are notes that few act on."""
+    """A study planned for this machine, and its results folder; `details` are minor notes."""
 
     study: Study
     toml: str
@@ -87,17 +80,23 @@ class Job:
     details: tuple[str, ...] = ()
     full: bool = False
 
+    @property
+    def points(self) -> list[Point]:
+        """The planned points."""
+        return list(dict.fromkeys(run.point for run in self.plan.runs))
+
+    def earlier(self) -> list[Launch]:
+        """The launches in the folder."""
+        return [planned_launch(row) for row in read_rows(self.folder)] if (self.folder / ROWS.file).exists() else []
+
+    def further_block(self, launch: int) -> list[Run]:
+        """The runs of another launch."""
+        return block(self.study, self.topology, self.points, launch)
+
     def schedule(self) -> Schedule:
-        """The runs to make, after those that the folder has."""
-        earlier = map(planned_launch, read_rows(self.folder)) if (self.folder / "rows.jsonl").exists() else ()
-        points = list(dict.fromkeys(run.point for run in self.plan.runs))
-        return Schedule(
-            self.study,
-            self.plan.runs,
-            earlier,
-            self.budget_seconds,
-            further_block=lambda launch: block(self.study, self.topology, points, launch),
-        )
+        """The schedule of the missing runs."""
+        runs, earlier = self.plan.runs, self.earlier()
+        return Schedule(self.study, runs, earlier, self.budget_seconds, further_block=self.further_block)
 
 
 def run(
@@ -115,26 +114,25 @@ def run(
     monitor: Monitor | None = None,
     progress: bool = True,
 ) -> Results:
-    """Carry out a study, or go on with one, and return the results of its folder.
+    """Run or resume a study, and return the results of its folder.
 
-    `study` is a `Study`, the name of a ready-made one, or a TOML file; `settings` are "key=value" laid over it. With a
-    `budget` such as "10m" runs are made as long as it lasts. `on_row` is called with every row once it is stored, in
-    place of the `progress` that is shown otherwise. With `retry_failed` runs that did not end well are made again, with
-    `again` all; their rows are kept aside. With `full`, rows keep the user's variables and folders.
+    `study` is a `Study`, the name of a ready-made one, or a TOML file, changed by `settings` such as "key=value". A
+    `budget` such as "10m" limits the time. `on_row` is called with every stored row instead of showing `progress`.
+    `retry_failed` repeats failed runs, `again` all runs; earlier rows are set aside. With `full`, rows keep personal
+    data: the user's variables and folders.
     """
     watch = monitor or watcher(on_row, progress)
-    where = None if folder is None else Path(folder)
+    path, redo = None if folder is None else Path(folder), redo_of(retry_failed, again)
     if cluster is not None:
-        redo = redo_of(retry_failed, again)
-        return run_on_cluster(study, where, Path(cluster), settings, redo, watch, full, budget)[0]
-    job = prepare(study, where, settings, budget, full)
+        return run_on_cluster(study, path, Path(cluster), settings, redo, watch, full, budget)[0]
+    job = prepare(study, path, settings, budget, full)
     for sentence in job.notes:
         watch.note(sentence)
-    return carry_out_job(job, redo_of(retry_failed, again), wait, watch)
+    return carry_out_job(job, redo, wait, watch)
 
 
 def redo_of(retry_failed: bool, again: bool) -> Redo | None:
-    """Which runs are made again; None where none is."""
+    """The runs to repeat, if any."""
     return Redo.ALL if again else Redo.FAILED if retry_failed else None
 
 
@@ -145,13 +143,13 @@ def prepare(
     budget: str | float | None = None,
     full: bool = False,
 ) -> Job:
-    """A study checked and planned for this machine; what it lacks (extras, a GPU) is left out with a note."""
+    """Check and plan a study for this machine; notes name missing extras or GPUs, which are left out."""
     requested, toml = _with_digests(*with_interpreter(*read_study(study, settings)))
     catalogue = read_catalogue()
     check_workloads(requested, catalogue)
     possible, notes = _without_missing(requested)
     if possible != requested:
-        toml = study_to_toml(possible, "without what is missing here")
+        toml = study_to_toml(possible, "without missing parts")
     folder = folder or default_folder(possible)
     possible, toml = with_machine_name(possible, toml, folder / STUDY)
     topology = read_topology()
@@ -163,7 +161,7 @@ def prepare(
         topology=topology,
         machine=read_machine(topology, possible.machine_name),
         folder=folder,
-        budget_seconds=None if budget is None else budget_seconds(budget),
+        budget_seconds=budget_seconds(budget),
         notes=(*notes, *planned.notes),
         details=tuple(_environment_notes(possible)),
         full=full,
@@ -171,7 +169,7 @@ def prepare(
 
 
 def default_folder(study: Study) -> Path:
-    """results/NAME or, where that has other programs, as the same one with other arguments is, the next of NAME-2, …"""
+    """results/NAME, or the first of NAME-2, … if that measures other programs."""
     names = (study.name if number == 1 else f"{study.name}-{number}" for number in numbers(1))
     return next(folder for name in names if not _has_other_programs(folder := DEFAULT_FOLDER / name, study))
 
@@ -182,7 +180,6 @@ def _has_other_programs(folder: Path, study: Study) -> bool:
 
 
 def _environment_notes(study: Study) -> list[str]:
-    """Which variables of the shell a study's programs do not get, and how they would."""
     programs = programs_of(study).values()
     if not programs:
         return []
@@ -192,27 +189,24 @@ def _environment_notes(study: Study) -> list[str]:
         return []
     more = f" and {len(dropped) - MOST_NAMED} more" if len(dropped) > MOST_NAMED else ""
     return [
-        f"variables of this shell that no program gets: {', '.join(dropped[:MOST_NAMED])}{more}; keep one with "
-        "--env NAME of `scaling run`, `tune` and `pack`, or in a study with env"
+        f"variables of this shell that no program gets: {', '.join(dropped[:MOST_NAMED])}{more}; pass one with "
+        "--env NAME of `scaling run`, `tune` and `pack`, or with env in a study"
     ]
 
 
 def carry_out_job(job: Job, redo: Redo | None, wait: bool, monitor: Monitor) -> Results:
-    """Make the runs of a job that its folder lacks; whatever ends this early leaves whole rows."""
+    """Make the missing runs of a job; an early end leaves whole rows."""
     refuse_another_study(job)
-    with (
-        hold_lock(wait, monitor) as lock_fd,
-        open_store(job, redo, monitor) as (store, findings),
-    ):
+    with hold_lock(wait, monitor) as lock_fd, open_store(job, redo, monitor) as (store, findings):
         _measure(job, store, lock_fd, monitor, findings)
     return load(job.folder)
 
 
 @contextmanager
 def open_store(job: Job, redo: Redo | None, monitor: Monitor) -> Iterator[tuple[Store, list[Finding]]]:
-    """The results folder of a job, with its study, its machine and what the doctor finds written into it.
+    """Open the results folder of a job and write study, machine and the doctor's findings.
 
-    What is measured must not have changed since the folder was begun, nor at the end.
+    Measured files must not change between the first row and the end.
     """
     files = program_files(job.study)
     store = Store(job.folder, files)
@@ -231,7 +225,7 @@ def open_store(job: Job, redo: Redo | None, monitor: Monitor) -> Iterator[tuple[
 
 
 def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor, findings: Sequence[Finding]) -> None:
-    """Make the runs that are missing; before the first of them, say what the doctor finds."""
+    """Make the missing runs, after a note about the doctor's findings."""
     schedule = job.schedule()
     if not schedule.pending and job.budget_seconds is None:
         monitor.note(made_before(read_rows(job.folder)))
@@ -239,47 +233,43 @@ def _measure(job: Job, store: Store, lock_fd: int, monitor: Monitor, findings: S
     monitor.note(spoiler_sentence(findings))
 
     def stored_runs() -> str:
-        """Read from the disk: a row may have been stored and not yet been counted."""
+        """Count on disk: a stored row may not be counted yet."""
         return f"{sum(1 for _ in read_rows(job.folder))} of {schedule.total} runs are kept in {job.folder}"
 
     make_runs(job, schedule, store, lock_fd, monitor, stored_runs)
     for sentence in _given_up(schedule, job.folder):
         monitor.note(sentence)
     if job.budget_seconds is not None:
-        monitor.note(_spent(schedule, job.study.precision))
+        widths = [precision_of(point) for point in schedule.judged_points()]
+        monitor.note(budget_sentence(schedule.completed, "point", widths, job.study.precision))
 
 
 def _given_up(schedule: Schedule, folder: Path) -> list[str]:
-    """Which programs were given up as they never went well, why, and the last they said."""
+    """Sentences about programs that always failed: the reason, and the end of their stderr."""
     if not schedule.given_up:
         return []
-    said = {row.run.point.workload: row.outcome.stderr_tail for row in read_rows(folder) if row.outcome.stderr_tail}
+    tails = {row.run.point.workload: row.outcome.stderr_tail for row in read_rows(folder) if row.outcome.stderr_tail}
     sentences = []
     for name, why in schedule.given_up.items():
         sentences.append(f"{name} failed on every core count and is not started again: {why}")
-        sentences += [f"{name} said: {line}" for line in (said.get(name) or "").splitlines()[-LAST_LINES:]]
+        sentences += [f"{name} said: {line}" for line in (tails.get(name) or "").splitlines()[-LAST_LINES:]]
     return sentences
 
 
 class RowStore(Protocol):
-    """Where the rows of a schedule go, and the power of their runs."""
+    """Stores the rows of a schedule, and the power of their runs."""
 
     def append(self, item: Row) -> None:
-        """Append a row, whole or not at all."""
+        """Append a row."""
 
     def append_power(self, trace: PowerTrace) -> None:
-        """Append the power of a run whose row is about to come."""
+        """Append the power of a run before its row."""
 
 
 def make_runs(
-    job: Job,
-    schedule: loop.Runs,
-    store: RowStore,
-    lock_fd: int,
-    monitor: Monitor,
-    stored_runs: Callable[[], str],
+    job: Job, schedule: loop.Runs, store: RowStore, lock_fd: int, monitor: Monitor, stored_runs: Callable[[], str]
 ) -> None:
-    """Make the runs of a schedule by an engine of its own; an interrupt says which of them are stored."""
+    """Make the runs of a schedule; an interrupt reports the stored ones."""
     with (
         interruptible(stored_runs) as check,
         watch(monitor, schedule),
@@ -291,7 +281,7 @@ def make_runs(
 def open_engine(
     job: Job, lock_fd: int, monitor: Monitor, keep_power: Callable[[PowerTrace], None] = lambda trace: None
 ) -> LocalEngine:
-    """What executes the runs of a job; its reaper holds the lock too."""
+    """The engine for the runs of a job; its reaper also holds the lock."""
     return LocalEngine(
         job.study,
         job.topology,
@@ -313,30 +303,31 @@ def run_on_cluster(
     full: bool = False,
     budget: str | float | None = None,
 ) -> tuple[Results, list[str]]:
-    """Carry out a study on every node type of a cluster; the results, and the node types that are not complete."""
+    """Run a study on every node type of a cluster; return the results and the incomplete node types."""
     carry_out = engine("cluster")
     if carry_out is None:
         raise StudyError(
-            "a sweep on a cluster needs the feature 'cluster', which this installation does not have; install all of "
-            "cpu-scaling, or sweep on this machine"
+            "a sweep on a cluster needs the feature 'cluster', which is not installed; install all of cpu-scaling, or "
+            "sweep on this machine"
         )
-    seconds = None if budget is None else budget_seconds(budget)
-    results: tuple[Results, list[str]] = carry_out(study, folder, cluster, settings, seconds, redo, monitor, full)
+    results: tuple[Results, list[str]] = carry_out(
+        study, folder, cluster, settings, budget_seconds(budget), redo, monitor, full
+    )
     return results
 
 
 @contextmanager
 def interruptible(progress: Callable[[], str]) -> Iterator[Callable[[], None]]:
-    """Turn a request to stop into `Interrupted`, which says what is kept and how to go on."""
+    """Turn a request to stop into `Interrupted` with the stored runs and a remedy."""
     with stop_requests(progress, at_once=True) as requests:
         yield requests.check
 
 
 @contextmanager
 def stop_requests(progress: Callable[[], str], *, at_once: bool) -> Iterator[StopRequests]:
-    """Requests to stop, which become `Interrupted`: where they come as well, or only where they are looked for."""
+    """Turn requests to stop into `Interrupted`, at once or only at checks."""
     requests = StopRequests(at_once=at_once)
-    # Only the main thread may handle signals; elsewhere the caller's own handling is left alone.
+    # Only the main thread may handle signals.
     main = threading.current_thread() is threading.main_thread()
     try:
         with requests if main else nullcontext():
@@ -348,13 +339,13 @@ def stop_requests(progress: Callable[[], str], *, at_once: bool) -> Iterator[Sto
 
 
 def _from_an_interrupt(error: BaseException | None) -> bool:
-    """Whether an interrupt began it: one that comes as a thread starts becomes a RuntimeError about a lock."""
+    """Whether an interrupt caused an error; during the start of a thread, it becomes a RuntimeError about a lock."""
     return error is not None and (isinstance(error, KeyboardInterrupt) or _from_an_interrupt(error.__context__))
 
 
 @contextmanager
 def hold_lock(wait: bool, monitor: Monitor) -> Iterator[int]:
-    """Hold the lock of this machine while something is measured; its descriptor."""
+    """Hold the lock of this machine; yields its descriptor."""
     lock = MachineLock(wait, monitor.note)
     try:
         yield lock.fd
@@ -364,7 +355,7 @@ def hold_lock(wait: bool, monitor: Monitor) -> Iterator[int]:
 
 @contextmanager
 def watch(monitor: Monitor, schedule: loop.Runs) -> Iterator[None]:
-    """Tell a monitor when measuring begins and when it has ended."""
+    """Notify a monitor of the begin and end of measuring."""
     monitor.start(schedule)
     try:
         yield
@@ -373,10 +364,10 @@ def watch(monitor: Monitor, schedule: loop.Runs) -> Iterator[None]:
 
 
 def read_study(study: str | Path | Study, settings: Sequence[str]) -> tuple[Study, str]:
-    """A study and its TOML."""
+    """Read a study and its TOML."""
     if isinstance(study, Study):
         if settings:
-            raise StudyError("settings are laid over a TOML file; change the Study itself with dataclasses.replace")
+            raise StudyError("settings change a TOML file; change a Study with dataclasses.replace")
         return study, study_to_toml(study, "made in Python")
     name = str(study)
     text = read_study_text(name)
@@ -385,7 +376,7 @@ def read_study(study: str | Path | Study, settings: Sequence[str]) -> tuple[Stud
 
 
 def with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
-    """A study with the path of the interpreter that it names, if it does, once that is known to have this package."""
+    """The study with the path of its interpreter, if it names one, which must have this package."""
     if study.python is None:
         return study, toml
     runnable = replace(study, python=find_interpreter(study.python))
@@ -393,36 +384,34 @@ def with_interpreter(study: Study, toml: str) -> tuple[Study, str]:
 
 
 def with_machine_name(study: Study, toml: str, begun: Path) -> tuple[Study, str]:
-    """A study with the name of the machine in the file of the one that its folder was begun with, unless it has one."""
+    """The study with the machine name of the study file `begun`, unless it has its own."""
     if study.machine_name is not None or not begun.exists():
         return study, toml
-    name = study_from_toml(read_regular_text(begun), str(begun)).machine_name
-    if name is None:
-        return study, toml
-    named = replace(study, machine_name=name)
-    return named, study_to_toml(named, f"{study.name}, with the name of its machine")
+    named = replace(study, machine_name=study_from_toml(read_regular_text(begun), str(begun)).machine_name)
+    return (
+        (study, toml)
+        if named == study
+        else (named, study_to_toml(named, f"{study.name}, with the name of its machine"))
+    )
 
 
 def _with_digests(study: Study, toml: str) -> tuple[Study, str]:
-    """A study that knows the variables that its programs get from the shell by their digests."""
-    programs = tuple(
-        replace(program, env=tuple((name, _known(name, value)) for name, value in program.env))
-        for program in study.programs
-    )
+    """The study with digests of the variables that its programs get from the shell."""
+
+    def digest(name: str, value: str | FromShell) -> tuple[str, str | FromShell]:
+        return name, value if isinstance(value, str) else from_shell(os.environ, name, value)
+
+    programs = tuple(replace(one, env=tuple(digest(*variable) for variable in one.env)) for one in study.programs)
     if programs == study.programs:
         return study, toml
     known = replace(study, programs=programs)
     return known, study_to_toml(known, f"{study.name}, with digests of variables of the shell")
 
 
-def _known(name: str, value: str | FromShell) -> str | FromShell:
-    return value if isinstance(value, str) else from_shell(os.environ, name, value)
-
-
 def _without_missing(study: Study) -> tuple[Study, list[str]]:
-    """A study without what is missing here (a GPU, frameworks, workloads), and why; refused where nothing is left.
+    """The study without a missing GPU, missing frameworks or workloads, and notes; refused if nothing is left.
 
-    What another interpreter has is for its runs to say.
+    With another interpreter, its runs report what is missing.
     """
     study, notes = _without_missing_gpu(study)
     if study.python is not None:
@@ -442,18 +431,18 @@ def _without_missing(study: Study) -> tuple[Study, list[str]]:
 
 
 def _without_missing_gpu(study: Study) -> tuple[Study, list[str]]:
-    """A study without the GPU where there is none, and a sentence that says so; refused where it asks for it alone."""
+    """The study without a missing GPU, and a note; refused without another device."""
     if GPU not in study.device or has_gpu():
         return study, []
-    none = f"no driver shows a GPU here (there is no /{', /'.join(DEVICES[:-1])} or /{DEVICES[-1]})"
+    missing = f"no driver shows a GPU here (/{', /'.join(DEVICES[:-1])} and /{DEVICES[-1]} are missing)"
     others = tuple(one for one in study.device if one != GPU)
     if not others:
-        raise StudyError(f"device = 'gpu' needs a GPU, and {none}; use a machine with one, or set device = 'cpu'")
-    return replace(study, device=others), [f"left out: device 'gpu', as {none}"]
+        raise StudyError(f"device = 'gpu' needs a GPU, but {missing}; use a machine with a GPU, or set device = 'cpu'")
+    return replace(study, device=others), [f"left out: device 'gpu', because {missing}"]
 
 
 def _without_missing_frameworks(study: Study) -> tuple[Study, list[str]]:
-    """A study with those of its frameworks that are installed, or all where none is, and what to install."""
+    """The study with its installed frameworks, or all if none is installed, and notes."""
     installed = tuple(name for name in study.framework if is_installed(name))
     if not installed or installed == study.framework:
         return study, []
@@ -465,19 +454,21 @@ def _without_missing_frameworks(study: Study) -> tuple[Study, list[str]]:
     return replace(study, framework=installed), notes
 
 
-def budget_seconds(budget: str | float) -> float:
+def budget_seconds(budget: str | float | None) -> float | None:
     """The seconds of a budget such as 90, 45s, 10m or 1h30m."""
+    if budget is None:
+        return None
     try:
         seconds = parse_duration(str(budget))
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < inf:
-        raise StudyError(f"budget {excerpt(str(budget))}: that is no time above 0; write it such as 90s, 10m or 1h30m")
+        raise StudyError(f"budget {excerpt(str(budget))} is not a time above 0; write a time such as 90s, 10m or 1h30m")
     return seconds
 
 
 def refuse_another_study(job: Job) -> None:
-    """Refuse to go on in a folder that holds another study or another machine."""
+    """Refuse a folder with another study or machine."""
     if node_types_at(job.folder):
         raise StoreError(
             f"{job.folder} holds the results of a cluster; give `cluster=`, or another folder with `folder=`"
@@ -491,7 +482,7 @@ def refuse_another_study(job: Job) -> None:
 
 
 def refuse_another_machine(job: Job) -> None:
-    """Refuse a folder with the results of another machine."""
+    """Refuse a folder with results of another machine."""
     begun_on = read_machine_facts(job.folder)
     if begun_on is None:
         return
@@ -504,9 +495,9 @@ def refuse_another_machine(job: Job) -> None:
 
 
 def set_aside(lines: Lines[T], redo: Redo | None, monitor: Monitor) -> None:
-    """Set runs aside that are asked for again; note which are made again although the folder has something of them."""
+    """Set aside the runs to repeat; note these runs, a torn line and missing locks."""
     if not lines.locked:
-        monitor.note(f"the file system of {lines.folder} has no locks; see to it that nothing else writes there")
+        monitor.note(f"the file system of {lines.folder} has no locks; make sure that nothing else writes there")
     if lines.set_aside:
         monitor.note(f"a torn last line of {lines.folder / lines.format.file} was set aside; its run is made again")
     if redo:
@@ -514,9 +505,8 @@ def set_aside(lines: Lines[T], redo: Redo | None, monitor: Monitor) -> None:
         monitor.note(f"{runs} set aside in {lines.folder / lines.format.retried} to be made again")
 
 
-def _spent(schedule: Schedule, precision: float) -> str:
-    """What a budget has bought."""
-    widths = [precision_of(point) for point in schedule.judged_points()]
+def budget_sentence(runs: int, noun: str, widths: Sequence[float | None], precision: float) -> str:
+    """The number of runs within a budget, and the precision reached."""
     known = sum(width is not None and width <= precision for width in widths)
-    ended = "every point is" if known == len(widths) else f"the budget ended it: {known} of {len(widths)} points are"
-    return f"{count(schedule.completed, 'run')}; {ended} known to ± {100 * precision:g} %"
+    ended = f"every {noun} is" if known == len(widths) else f"the budget ended it: {known} of {len(widths)} {noun}s are"
+    return f"{count(runs, 'run')}; {ended} known to ± {100 * precision:g} %"

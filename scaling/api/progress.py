@@ -1,6 +1,6 @@
-"""What a sweep says while it runs: a bar in a terminal or a notebook, plain lines in a pipe; always on stderr.
+"""Progress of a sweep on stderr: a bar in a terminal or notebook, lines in a pipe.
 
-Drawn between runs only: a bar that moves by itself would need a thread that wakes up beside the measurement.
+The bar moves between runs only: a thread that redraws it would disturb the measurement.
 """
 
 import sys
@@ -22,22 +22,22 @@ from scaling.running.loop import Runs
 
 
 class Monitor:
-    """What a caller learns while a study is carried out; override what it wants to see."""
+    """Callbacks while a study runs; override the ones you need."""
 
     def note(self, sentence: str) -> None:
-        """Something worth a sentence has happened."""
+        """Called with a sentence about an event."""
 
     def start(self, schedule: Runs) -> None:
-        """Measuring begins."""
+        """Called before the first run."""
 
     def row(self, row: Row) -> None:
-        """A row has been stored."""
+        """Called after a row is stored."""
 
     def stop(self) -> None:
-        """Measuring has ended, in whichever way."""
+        """Called at the end, also after an error."""
 
     def merge(self, row: Row, sentence: str) -> None:
-        """A row has been stored that was made elsewhere; the sentence says where."""
+        """Called after a row from another machine is stored."""
 
 
 class _OnRow(Monitor):
@@ -51,60 +51,62 @@ class _OnRow(Monitor):
 
 
 class Progress(Monitor):
-    """Follows a sweep: the run being made, the last result, and the time left; or rows that were made elsewhere."""
+    """Shows the current run, the last result and the time left."""
 
     def __init__(self) -> None:
         self.last = ""
         self.bar: Bar | None = None
 
     def line(self, line: str) -> None:
-        """A line on stderr at once; where that is closed or full, the work goes on."""
+        """Print a line on stderr; ignore a closed or full stream."""
         with suppress(OSError, ValueError):
             print(visible(line), file=sys.stderr, flush=True)
 
     def note(self, sentence: str) -> None:
-        """A sentence on stderr."""
+        """Print a sentence on stderr."""
         self.line(f"scaling: {sentence}")
 
     def start(self, schedule: Runs) -> None:
-        """Begin with a bar where there is a terminal."""
+        """Start a bar in a terminal."""
         self.schedule = schedule
         console = Console(stderr=True, highlight=False)
         if console.is_terminal:
             cut = Column(no_wrap=True, overflow="ellipsis", ratio=1)
             words = TextColumn("{task.description}", markup=False, table_column=cut)
             self.bar = Bar(BarColumn(24), MofNCompleteColumn(), words, console=console, auto_refresh=False, expand=True)
-            self.task = self.bar.add_task("", total=self._total(), completed=schedule.completed)
+            self.task = self.bar.add_task("", total=schedule.total, completed=schedule.completed)
             self.bar.start()
         else:
             self.note(f"{count(schedule.total - schedule.completed, 'run')} to make, {self._left()}")
         self._draw()
 
     def stop(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.stop()
 
     def row(self, row: Row) -> None:
-        """A row that has just been stored, and that the schedule knows."""
+        """Show a stored row."""
         self.last = _result(row)
         line = f"{point_words(row.run.point)}, launch {row.run.launch}: {self.last}"
         if self.bar is None:
-            number = f"[{self.schedule.completed}/{self._total()}]"
+            number = f"[{self.schedule.completed}/{self.schedule.total}]"
             self.line(f"{number} {line} ({self._left()} left)")
         elif row.outcome.status != "ok":
             self.bar.console.print(Text(visible(line)))
         self._draw()
 
     def merge(self, row: Row, sentence: str) -> None:
-        """A row that was made elsewhere."""
+        """Show a row from another machine."""
         self.note(sentence)
 
     def _draw(self) -> None:
         if self.bar is None:
             return
-        made, total = self.schedule.completed, self._total()
-        self.bar.update(self.task, description=self._words(), completed=made, total=total, refresh=True)
+        schedule = self.schedule
+        self.bar.update(
+            self.task, description=self._words(), completed=schedule.completed, total=schedule.total, refresh=True
+        )
 
     def _words(self) -> str:
         parts = [f"{self._left()} left"]
@@ -112,36 +114,33 @@ class Progress(Monitor):
         parts += [f"last {self.last.partition(':')[0]}"] if self.last else []
         return visible(" · ".join(parts))
 
-    def _total(self) -> int:
-        return self.schedule.total
-
     def _left(self) -> str:
         return f"about {long_duration(self.schedule.remaining_seconds())}"
 
 
 class NotebookProgress(Progress):
-    """Follows a sweep in the output of a notebook's cell."""
+    """Shows progress in the output of a notebook cell."""
 
     def start(self, schedule: Runs) -> None:
-        """Begin with a bar that is drawn anew in its place."""
+        """Show a bar that is updated in place."""
         self.schedule = schedule
         self.shown: Any = sys.modules["IPython"].display.display(self._bundle(), raw=True, display_id=True)
 
     def row(self, row: Row) -> None:
-        """A row that has just been stored; one that did not go well is named."""
+        """Update the bar, and print a failed row."""
         self.last = _result(row)
         if row.outcome.status != "ok":
             self.line(f"{point_words(row.run.point)}, launch {row.run.launch}: {self.last}")
         self.shown.update(self._bundle(), raw=True)
 
     def _bundle(self) -> dict[str, str]:
-        made, total = self.schedule.completed, self._total()
+        made, total = self.schedule.completed, self.schedule.total
         words = f"{made} of {count(total, 'run')}" + ("" if made >= total else f" · {self._words()}")
         return {"text/plain": words, "text/html": f'<progress value="{made}" max="{total}"></progress> {escape(words)}'}
 
 
 def watcher(on_row: Callable[[Row], object] | None, progress: bool = True) -> Monitor:
-    """Who learns of every row: a function of the caller or, without one, a bar that suits the place."""
+    """The monitor for a caller's function or, without one, for the terminal or notebook."""
     if on_row is not None:
         return _OnRow(on_row)
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

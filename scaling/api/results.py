@@ -1,4 +1,4 @@
-"""Results of measurements as one object: of one machine, of a cluster's node types, or from another tool's file."""
+"""Results of a machine, of a cluster's node types, or from another tool's file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -13,7 +13,6 @@ from scaling.analysis.sizing.question import ASSURANCE, Question
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.sizing import (
     Answers,
-    Demand,
     Fits,
     Limits,
     answer_sources,
@@ -59,30 +58,30 @@ def load(
     cores_from: str | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> "Results":
-    """The results at a path: a results folder, a cluster's folder, an export, or another tool's file; '-' is stdin.
+    """Load results: a results folder, a cluster's folder, an export, or another tool's file; '-' is stdin.
 
-    Fits take points that are ok or imprecise. With `physical` given, counts in a file above it are second threads of so
-    many cores. With `full`, exports and pages have what they leave out otherwise: the user's variables and folders, and
-    values that look like secrets. `cores_from` is the parameter of another tool's file that is the number of cores,
-    `columns` what a CSV calls the columns cores, seconds, throughput, series and launch.
+    Fits use points that are ok or imprecise. With `physical`, higher counts in a file are second threads of the same
+    cores. With `full`, exports and pages keep personal data: the user's variables and folders, and values that look
+    like secrets. `cores_from` names the parameter for the number of cores in another tool's file, and `columns` maps
+    cores, seconds, throughput, series and launch to columns of a CSV.
     """
     options = TableOptions(cores_from, tuple((columns or {}).items()))
     return Results(Path(path), open_sources(Path(path), physical, full, options))
 
 
-# The columns of `points`; `points_full` has them all.
+# The columns of `points`; `points_full` has all.
 USUAL_COLUMNS = (
     *("series", "workload", "cores", "smt", "step_seconds", "items_per_second"),
     *(f"{name}{end}" for name in ("speedup", "efficiency") for end in ("", "_low", "_high")),
     *("launches", "verdict"),
 )
-# Settings of networks, which other workloads do not have.
+# Settings of networks only.
 OF_NETWORKS = ("mode", "framework", "device", "data", "jit", "inter")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Compared(Shown, Comparison):
-    """A comparison as it is shown: the answer, the gate if there is one, and every point."""
+    """A comparison with its display: the answer, the gate if any, and every point."""
 
     def _block(self) -> Block:
         if not self.differences:
@@ -98,29 +97,29 @@ class Compared(Shown, Comparison):
 
 @dataclass(frozen=True, repr=False)
 class Results(Shown, Sources):
-    """What was measured, and what follows from it; computed when it is first asked for."""
+    """Measurements and their analysis, computed on demand."""
 
     def __repr__(self) -> str:
         return f"<scaling.Results of {self.path}>"
 
     def where(self, text: str) -> "Results":
-        """The points whose settings are such as 'workload=vgg,smt=1,cores<=8', and what follows from these alone."""
-        chosen = parse_where(text)
-        return Results(self.path, tuple(replace(one, where=(*one.where, *chosen)) for one in self.sources))
+        """The results of selected points, such as 'workload=vgg,smt=1,cores<=8'."""
+        conditions = parse_where(text)
+        return Results(self.path, tuple(replace(one, where=(*one.where, *conditions)) for one in self.sources))
 
     @property
     def node_types(self) -> dict[str, "Results"]:
-        """The results of every node type by its name; empty for one machine."""
+        """The results of each node type, by name; empty for one machine."""
         return {source.node_type: Results(source.path, (source,)) for source in self.sources if source.node_type}
 
     @cached_property
     def rows(self) -> "pd.DataFrame":
-        """One row per run: its settings, step times, and what was observed beside it."""
+        """One row per run: settings, step times and observations."""
         return self._concatenate([self._rows_of(source) for source in self.sources])
 
     @cached_property
     def points(self) -> "pd.DataFrame":
-        """One row per point: its series, step time, speedup and efficiency with low and high, launches and verdict."""
+        """One row per point: series, step time, speedup and efficiency with intervals, launches and verdict."""
         full, named = self.points_full, ["node_type"] if self.has_node_types else []
         return full[[*named, *(name for name in USUAL_COLUMNS if name in full)]]
 
@@ -132,12 +131,13 @@ class Results(Shown, Sources):
     @cached_property
     def sections(self) -> "pd.DataFrame":
         """One row per point of whole processes: INIT, SETUP, RUN, MAIN and WALL, in seconds and normalised."""
-        found = [sections_of(source.rows()).points for source in self.sources]
-        return self._concatenate([data_frame(map(flat_sections, points)) for points in found])
+        return self._concatenate(
+            [data_frame(map(flat_sections, sections_of(source.rows()).points)) for source in self.sources]
+        )
 
     @cached_property
     def answers(self) -> list[StudyAnswer]:
-        """The answers to the study's own question, such as how many cores to give; each has a `sentence`."""
+        """The answers to the study's question, such as how many cores to give; each has a `sentence`."""
         return [answer for source in self.sources for answer in study_answers(source.evaluation)]
 
     @cached_property
@@ -162,54 +162,56 @@ class Results(Shown, Sources):
         epochs: float | None = None,
         deadline: str | float | None = None,
     ) -> Answers:
-        """How many cores every series needs for one of: items per second, seconds per step, efficiency, cost.
+        """How many cores every series needs for items per second, seconds per step, efficiency, a cost or a job.
 
-        Times and throughputs are promised of turns on this host. With a `quantile`, `latency` is promised of that
-        quantile of steps. A job is `work` items, times `epochs`, with a `deadline` such as "8h" or without.
+        Answers predict turns on this host. With a `quantile`, `latency` applies to that quantile of steps. A job is
+        `work` items times `epochs`, with a `deadline` such as "8h" or without.
         """
         targets = {
             "throughput": throughput,
             "latency": latency,
             "efficiency": efficiency,
             "hourly_budget": hourly_budget,
-            "deadline": None if deadline is None else deadline_seconds(deadline),
+            "deadline": deadline_seconds(deadline),
         }
-        demand = Demand(quantile, work, epochs)
+        details = {"cheapest": 1.0 if cheapest else None, "quantile": quantile, "work": work, "epochs": epochs}
         price = Price(core_hour, replica_hour, gpu_hour)
-        question = sizing_question(targets, cheapest, assurance, price, demand=demand)
+        question = sizing_question({**targets, **details}, assurance, price)
         if question is None:
-            raise TypeError(f"give one of {', '.join(targets)}, work or cheapest=True; limits() needs no question")
+            raise TypeError(f"give one of {', '.join(targets)}, work or cheapest=True; limits() needs no target")
         return self.answer(question)
 
     def answer(self, question: Question) -> Answers:
-        """A sizing question answered for every series."""
+        """Answer a sizing question for every series."""
         return answer_sources(self.sources, question)
 
     def limits(self) -> Limits:
-        """Where more cores stop paying, for every series."""
+        """The size from which more cores stop paying, for every series."""
         return limits_of_sources(self.sources)
 
     @property
     def table_notes(self) -> list[str]:
-        """What another tool's file leaves open; nothing of results of ours."""
+        """Notes about another tool's file."""
         return [note for source in self.sources if source.table for note in source.table.notes]
 
     def compare(self, other: "Results", *, across_machines: bool = False, margin: float | None = None) -> Compared:
-        """Which points differ from those of other results, by how much, and with what certainty.
+        """Compare points with other results: differences with intervals.
 
-        With a margin, such as 0.05, also whether the others are slower by more than that: `Comparison.gate`.
+        With a margin such as 0.05, `Comparison.gate` says whether the others are slower by more.
         """
-        first, second = (_one_machine(results) for results in (self, other))
+        for results in (self, other):
+            refuse_node_types(results.path)
+        first, second = self.sources[0], other.sources[0]
         if first.processors and second.processors and first.processors != second.processors and not across_machines:
             raise StoreError(
                 f"{self.path} was measured on {' and '.join(sorted(first.processors))}, {other.path} on "
-                f"{' and '.join(sorted(second.processors))}; give `across_machines=True` to compare them all the same"
+                f"{' and '.join(sorted(second.processors))}; give `across_machines=True` to compare them nevertheless"
             )
-        found = compare(first.summaries, second.summaries, margin)
-        return Compared(found.differences, found.only_first, found.only_second, margin)
+        comparison = compare(first.summaries, second.summaries, margin)
+        return Compared(comparison.differences, comparison.only_first, comparison.only_second, margin)
 
     def export(self, target: str | Path | BinaryIO, form: Format = "csv") -> int:
-        """Write the runs to a file or an open stream for other tools, or the points as Markdown; how many there are."""
+        """Write the runs, or the points as Markdown, to a file or an open stream; return their number."""
         refuse_node_types(self.path)
         where = Path(target) if isinstance(target, str) else target
         if form == "markdown":
@@ -224,13 +226,13 @@ class Results(Shown, Sources):
         return len(points)
 
     def plot(self, name: str, *, target: float | None = None) -> "MatplotlibFigure":
-        """A figure by its name, such as 'efficiency'; one that says why where there is nothing to draw."""
+        """Draw a figure by name, such as 'efficiency', or the reason why there is nothing to draw."""
         from scaling.api.figures import draw_one  # matplotlib takes seconds to import
 
         return draw_one(self, name, target)
 
     def report(self, path: str | Path | None = None) -> Path:
-        """Write the page of these results, self-contained; report.html in their folder if no path is given."""
+        """Write a self-contained page, by default report.html in the results folder."""
         from scaling.api.figures import write_reports  # matplotlib takes seconds to import
 
         return write_reports(self, None if path is None else Path(path))[-1]
@@ -255,7 +257,7 @@ class Results(Shown, Sources):
         return frame
 
     def _concatenate(self, frames: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
-        """The frames of all sources, those of a cluster with a first column that names the node type."""
+        """Join the frames of all sources, with a column for the node type if there are several."""
         import pandas as pd  # only frames need it, and it takes a second to import
 
         if not self.has_node_types:
@@ -280,7 +282,7 @@ def _points(source: Source) -> "pd.DataFrame":
 
 
 def _columns(facts: dict[str, Any]) -> dict[str, Any]:
-    """A point's facts with the figures of its decomposition as columns: `idle`, `idle_low`, `idle_high` and so on."""
+    """Flatten the decomposition among a point's facts: `idle`, `idle_low`, `idle_high` and so on."""
     parts = facts.pop("decomposition") or {}
     counted = parts.get("counters") or {}
     figures = {name: parts.get(name) for name in DECOMPOSITION}
@@ -291,7 +293,6 @@ def _columns(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table_rows(table: Table) -> Iterator[dict[str, object]]:
-    """The launches of another tool's file, a row for each."""
     for series in table.series:
         for one in series.observations:
             for launch, seconds in enumerate(one.launch_seconds, 1):
@@ -299,7 +300,6 @@ def _table_rows(table: Table) -> Iterator[dict[str, object]]:
 
 
 def _table_points(source: Source) -> "pd.DataFrame":
-    """The counts of another tool's series with the mean time of their launches."""
     rows = []
     for series in source.series()[0]:
         for one in series.observations:
@@ -308,9 +308,3 @@ def _table_points(source: Source) -> "pd.DataFrame":
             times = {"step_seconds": step.value, "step_seconds_low": step.low, "step_seconds_high": step.high}
             rows.append({"series": series.name, **counts, **times})
     return data_frame(rows)
-
-
-def _one_machine(results: Results) -> Source:
-    """The one source of results; refused where there are several."""
-    refuse_node_types(results.path)
-    return results.sources[0]

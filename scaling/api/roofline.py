@@ -1,4 +1,4 @@
-"""The roofline of results: what networks achieved against the ceilings of their machine."""
+"""Rooflines: the rates of networks against the ceilings of their machine."""
 
 from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
@@ -25,35 +25,40 @@ from scaling.study.spec import CPU
 
 
 def achieved_in(folders: Sequence[Path]) -> list[RooflinePoint]:
-    """What the networks of results folders achieved, against the ceilings these folders have."""
+    """The networks in results folders against the ceilings in the same folders."""
     rows = [row for folder in folders for row in read_rows(folder)]
     machines = {row.machine.fingerprint for row in rows}
     if len(machines) > 1:
         raise StoreError(
-            f"the rows of {', '.join(map(str, folders))} come from {len(machines)} machines; a ceiling holds for one, "
-            "so give folders of one machine"
+            f"{', '.join(map(str, folders))} come from {len(machines)} machines; give folders of one machine"
         )
-    points = summarize(launch_of(row) for row in rows if row.run.point.device == CPU)  # a ceiling is that of the cores
+    points = summarize(launch_of(row) for row in rows if row.run.point.device == CPU)  # ceilings are measured on cores
     networks = _networks()
     if not any(one.point.workload in networks for one in points):
-        raise StoreError(f"no network was measured in {', '.join(map(str, folders))}; there are {', '.join(networks)}")
+        raise StoreError(
+            f"no network was measured in {', '.join(map(str, folders))}; measure one of {', '.join(networks)}"
+        )
     return roofline_points(points, _count_steps(points), ceilings_of(points))
 
 
 def rooflines(points: Sequence[Summary], machines: Set[str], ceilings: str) -> Rooflines:
-    """The networks among points against ceilings: a folder of `scaling sweep ceilings` on the same machine, which holds
-    for points on its cores, or 'GFLOP/s,GB/s' of whatever they ran on."""
+    """The networks among points against ceilings.
+
+    `ceilings` is a folder of `scaling sweep ceilings` on the same machine, for points on its cores, or 'GFLOP/s,GB/s'.
+    """
     stated = _stated_ceilings(ceilings)
     if stated is None:
         folder = Path(ceilings)
         if not folder.is_dir():
             raise StoreError(
-                f"the ceilings '{ceilings}' are neither a folder of `scaling sweep ceilings` nor GFLOP/s and GB/s such "
-                "as 2000,90; give one of these"
+                f"ceilings '{ceilings}' are neither a folder nor two numbers; give results of `scaling sweep "
+                "ceilings`, or GFLOP/s,GB/s such as 2000,90"
             )
         rows = list(read_rows(folder))
         if {row.machine.fingerprint for row in rows} - machines:
-            raise StoreError(f"the ceilings of {folder} are of another machine than the results; give those of theirs")
+            raise StoreError(
+                f"the ceilings in {folder} come from another machine than the results; measure them on that machine"
+            )
         by_cores = ceilings_of(summarize(launch_of(row) for row in rows))
         points = [one for one in points if one.point.device == CPU]
     else:
@@ -75,7 +80,6 @@ def _networks() -> list[str]:
 
 
 def _count_steps(points: Iterable[Summary]) -> AllCounts:
-    """The operations and bytes of every network among points."""
     networks = _networks()
     wanted = {counts_key(one.point) for one in points if one.point.workload in networks}
     step_counts = {}

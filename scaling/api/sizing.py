@@ -1,7 +1,7 @@
-"""Fits and sizing answers as the library returns them: values by series, each with a data frame."""
+"""Fits, answers and limits of the library: values by series, with data frames."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,13 +13,7 @@ from scaling.analysis.sizing.sizes import Price
 from scaling.analysis.step_times import FARTHEST
 from scaling.api.sources import Source, read_all
 from scaling.errors import FitError, grouped
-from scaling.reporting.capacity import (
-    answer_facts,
-    answer_sentence,
-    answers_table,
-    limits_facts,
-    limits_table,
-)
+from scaling.reporting.capacity import answer_facts, answer_sentence, answers_table, limits_facts, limits_table
 from scaling.reporting.fits import DESCRIPTION_WORDS, fit_sentence, fits_table
 from scaling.reporting.shown import Shown
 from scaling.reporting.words import Block
@@ -31,25 +25,26 @@ if TYPE_CHECKING:
 
     from scaling.reporting.plots.figure import Figure
 
-# What names a series in a data frame.
+# Columns that name a series in a data frame.
 Columns = Mapping[str, object]
-Found = TypeVar("Found", "Fits", "Answers", "Limits")
+BySeries = TypeVar("BySeries", "Fits", "Answers", "Limits")
+Sized = TypeVar("Sized", Answer, ScalingLimits)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fit(Shown):
-    """The curve of a series, its figures as estimates, and how well a law describes it."""
+    """The curve of a series, its estimates, and how well a law describes it."""
 
     series_fit: SeriesFit
 
     @property
     def label(self) -> str:
-        """The series in words."""
+        """The name of the series."""
         return self.series_fit.series.label
 
     @property
     def curve(self) -> "pd.DataFrame":
-        """Speedup and efficiency with low and high, one row per number of cores to twice the most measured."""
+        """One row per number of cores, up to twice the most measured: speedup and efficiency with intervals."""
         return data_frame(
             {"cores": point.cores, **_columns("speedup", point.speedup), **_columns("efficiency", point.efficiency)}
             for point in self.series_fit.curve
@@ -57,35 +52,35 @@ class Fit(Shown):
 
     @property
     def measured(self) -> tuple[float, ...]:
-        """The core counts measured."""
+        """The measured core counts."""
         return self.series_fit.counts
 
     @property
     def law(self) -> str:
-        """The law that describes it best: 'amdahl', 'usl' or 'gustafson'."""
+        """The best law: 'amdahl', 'usl' or 'gustafson'."""
         return self.series_fit.law.value
 
     @property
     def description(self) -> str:
-        """How well the law describes it: 'exactly', 'closely', 'roughly' or 'not at all'."""
+        """How well the law describes the series: 'exactly', 'closely', 'roughly' or 'not at all'."""
         return DESCRIPTION_WORDS[self.series_fit.description]
 
     @property
     def described_within(self) -> float | None:
-        """How far the curve is off the law where it is farthest, 0.07 for 7 %; None with fewer than three counts."""
+        """The largest distance of the curve from the law, 0.07 for 7 %; None with fewer than three counts."""
         return self.series_fit.described_within
 
     @property
     def serial_fraction(self) -> Estimate | None:
-        """The serial fraction of the law, None where it does not describe the series.
+        """The serial fraction of the law; None if the law does not describe the series.
 
-        With fewer than three core counts, what the most cores show by themselves (Karp-Flatt).
+        With fewer than three core counts, the Karp-Flatt metric of the most cores.
         """
         return self.series_fit.serial_fraction
 
     @property
     def coherency(self) -> Estimate | None:
-        """The coherency of the universal scalability law; None where this is not the law."""
+        """The coherency of the universal scalability law; None for another law."""
         return self.series_fit.coherency
 
     @property
@@ -95,7 +90,7 @@ class Fit(Shown):
 
     @property
     def limit(self) -> Estimate:
-        """The largest speedup on any number of cores; infinite where there is no limit."""
+        """The largest speedup on any number of cores; infinite without a limit."""
         return self.series_fit.speedup_limit
 
     def _block(self) -> Block:
@@ -106,9 +101,9 @@ class Fit(Shown):
 
 
 class Fits(Shown, Mapping[str, Fit]):
-    """Fits by the label of their series; a prefix that only one label has is enough. `notes` say what is left out.
+    """Fits by the label of their series; a unique prefix is enough.
 
-    `columns` are what names each series in a data frame.
+    `notes` name what is left out; `columns` name the series in a data frame.
     """
 
     def __init__(
@@ -124,8 +119,8 @@ class Fits(Shown, Mapping[str, Fit]):
             return self._by_label[name]
         matches = [label for label in self._by_label if label.startswith(name)]
         if len(matches) != 1:
-            there = ", ".join(matches or self._by_label)
-            raise KeyError(f"{len(matches)} series begin with '{name}'; there are {there}")
+            labels = ", ".join(matches or self._by_label)
+            raise KeyError(f"{len(matches)} series begin with '{name}'; choose from {labels}")
         return self._by_label[matches[0]]
 
     def __iter__(self) -> Iterator[str]:
@@ -158,149 +153,106 @@ class Fits(Shown, Mapping[str, Fit]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Answers(Shown, Sequence[Answer]):
-    """The answers to one question, one per series; `columns` are what names each in a data frame."""
+class _PerSeries(Shown, Sequence[Sized]):
+    """A value for every series; `columns` name the series in a data frame."""
 
-    answers: tuple[Answer, ...]
+    values: tuple[Sized, ...]
     notes: tuple[str, ...]
     columns: tuple[Columns, ...]
 
-    def __getitem__(self, index: int) -> Answer:  # type: ignore[override]
-        return self.answers[index]
+    def __getitem__(self, index: int) -> Sized:  # type: ignore[override]
+        return self.values[index]
 
     def __len__(self) -> int:
-        return len(self.answers)
+        return len(self.values)
 
     @property
     def fits(self) -> list[SeriesFit]:
-        """The fits the answers rest on."""
-        return [one.fit for one in self.answers]
+        """The underlying fits."""
+        return [one.fit for one in self.values]
+
+    def _rows(self, facts: Iterable[Mapping[str, object]], nested: Collection[str]) -> list[dict[str, object]]:
+        return [
+            {**columns, **{name: value for name, value in own.items() if name not in nested}}
+            for columns, own in zip(self.columns, facts, strict=True)
+        ]
+
+    def _figure(self) -> "Figure | None":
+        return _curves(self.fits)
+
+
+class Answers(_PerSeries[Answer]):
+    """The answers to a question, one per series."""
+
+    __slots__ = ()
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per series: status, cores, threads, assurance and the sentence."""
         nested = ("name", "needed", "allocation", "neighbours", "replicas")
-        rows = [
-            {**columns, **{name: value for name, value in answer_facts(one).items() if name not in nested}}
-            for columns, one in zip(self.columns, self.answers, strict=True)
-        ]
+        rows = self._rows(map(answer_facts, self.values), nested)
         return data_frame(rows, ("series", "status", "cores", "threads", "assurance", "sentence"))
 
     def _block(self) -> Block:
-        table = answers_table(self.answers) if self.answers else None
-        return Block(sentences=[*map(answer_sentence, self.answers), *self.notes], table=table)
-
-    def _figure(self) -> "Figure | None":
-        return _curves(self.fits)
+        table = answers_table(self.values) if self.values else None
+        return Block(sentences=[*map(answer_sentence, self.values), *self.notes], table=table)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Limits(Shown, Sequence[ScalingLimits]):
-    """Where more cores stop paying and where they stop helping, one per series; `columns` are as those of answers."""
+class Limits(_PerSeries[ScalingLimits]):
+    """The sizes from which more cores stop paying, and stop helping, one entry per series."""
 
-    limits: tuple[ScalingLimits, ...]
-    notes: tuple[str, ...]
-    columns: tuple[Columns, ...]
-
-    def __getitem__(self, index: int) -> ScalingLimits:  # type: ignore[override]
-        return self.limits[index]
-
-    def __len__(self) -> int:
-        return len(self.limits)
-
-    @property
-    def fits(self) -> list[SeriesFit]:
-        """The fits the limits rest on."""
-        return [one.fit for one in self.limits]
+    __slots__ = ()
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per series: the recommended cores and the landmarks with their intervals."""
-        rows = [
-            {**columns, **{name: value for name, value in _flat_facts(limits_facts(one)) if name != "name"}}
-            for columns, one in zip(self.columns, self.limits, strict=True)
-        ]
+        rows = self._rows((dict(_flat_facts(limits_facts(one))) for one in self.values), ("name",))
         return data_frame(rows, ("series", "recommended_cores", "recommended_threads"))
 
     def _block(self) -> Block:
-        table = limits_table(self.limits) if self.limits else None
-        return Block(sentences=self.notes, table=table)
-
-    def _figure(self) -> "Figure | None":
-        return _curves(self.fits)
+        return Block(sentences=self.notes, table=limits_table(self.values) if self.values else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """What a question may say beside its target: a quantile, a job of items in epochs."""
-
-    quantile: float | None = None
-    work: float | None = None
-    epochs: float | None = None
-
-
-NO_DEMAND = Demand()
-
-# What a parameter of a question needs beside it.
+# Parameters that add to a question, and the parameters that need another one.
+DETAILS = ("quantile", "epochs")
 NEEDS = {"quantile": "latency", "epochs": "work", "deadline": "work"}
 
 
 def sizing_question(
-    targets: Mapping[str, float | None],
-    cheapest: bool,
-    assurance: float,
-    price: Price,
-    spell: Callable[[str], str] = str,
-    demand: Demand = NO_DEMAND,
+    parameters: Mapping[str, float | None], assurance: float, price: Price, spell: Callable[[str], str] = str
 ) -> Question | None:
-    """The one question that is asked, None for none; `spell` is how its parameters are written where they are given."""
-    given = {name: value for name, value in targets.items() if value is not None}
-    given |= {"cheapest": 1.0} if cheapest else {}
-    details = {name: value for name, value in asdict(demand).items() if value is not None}
-    _check_details(given, details, spell)
-    given |= {"work": demand.work} if demand.work is not None and "deadline" not in given else {}
-    if len(given) > 1:
-        raise FitError(f"{' and '.join(map(spell, given))} are different questions; ask one at a time")
-    if not 0.0 < assurance < 1.0:
-        raise FitError(f"{spell('assurance')} is {assurance:g}, but certainty is between 0 and 1 and neither; try 0.95")
-    if not (price.core_hour > 0.0 and price.replica_hour >= 0.0 and price.gpu_hour >= 0.0):
-        raise FitError(
-            "a core-hour must cost more than nothing, and a replica-hour or a GPU-hour not less; give prices of 0 or "
-            "above"
-        )
+    """The question, if there is a target; `spell` turns the name of a parameter into the user's spelling."""
+    given = {name: value for name, value in parameters.items() if value is not None}
     for name, value in given.items():
-        _check_target(spell(name), value, 1.0 if name == "efficiency" else inf)
-        items = None if demand.work is None else demand.work * (demand.epochs or 1.0)
-        _check_target(spell("work"), items or 1.0, inf)
-        return Question(Goal[name.upper()], value, assurance, price, demand.quantile, items)
-    return None
+        if (needed := NEEDS.get(name)) and needed not in given:
+            raise FitError(f"{spell(name)} needs {spell(needed)}; give both")
+        most = {"quantile": FARTHEST, "efficiency": 1.0}.get(name, inf)
+        if not (0.0 < value <= most and value < inf):
+            allowed = "above 0" if most == inf else f"between 0 and {most:g}"
+            raise FitError(f"{spell(name)} is {value:g}, but must be a number {allowed}")
+    items = given["work"] * given.get("epochs", 1.0) if "work" in given else None
+    targets = [name for name in given if name not in DETAILS and not (name == "work" and "deadline" in given)]
+    if len(targets) > 1:
+        raise FitError(f"{' and '.join(map(spell, targets))} are different questions; ask one of them")
+    if not 0.0 < assurance < 1.0:
+        raise FitError(f"{spell('assurance')} is {assurance:g}, but must be between 0 and 1; try 0.95")
+    if not (price.core_hour > 0.0 and price.replica_hour >= 0.0 and price.gpu_hour >= 0.0):
+        raise FitError("a core-hour must cost more than 0, a replica-hour and a GPU-hour at least 0; change the prices")
+    if items == inf:
+        raise FitError(f"{spell('work')} times {spell('epochs')} must be finite; give fewer items or epochs")
+    if not targets:
+        return None
+    return Question(Goal[targets[0].upper()], given[targets[0]], assurance, price, given.get("quantile"), items)
 
 
-def _check_details(given: Mapping[str, float], details: Mapping[str, float], spell: Callable[[str], str]) -> None:
-    """Refuse what is missing beside a parameter, and what says nothing."""
-    names = [*given, *details]
-    for name in names:
-        needed = NEEDS.get(name)
-        if needed is not None and needed not in names:
-            raise FitError(f"{spell(name)} needs {spell(needed)} beside it; give both")
-    for name, value in details.items():
-        _check_target(spell(name), value, FARTHEST if name == "quantile" else inf)
-
-
-def _check_target(name: str, value: float, most: float) -> None:
-    if not (0.0 < value <= most and value < inf):
-        allowed = "above 0" if most == inf else f"between 0 and {most:g}"
-        raise FitError(f"{name} is {value:g}, but it must be a number {allowed}")
-
-
-def deadline_seconds(deadline: str | float) -> float:
+def deadline_seconds(deadline: str | float | None) -> float | None:
     """The seconds of a deadline such as 90, 45m or 8h."""
     try:
-        return parse_duration(str(deadline))
+        return None if deadline is None else parse_duration(str(deadline))
     except ValueError:
-        raise FitError(f"deadline {deadline}: that is no time; write it such as 90s, 45m or 8h") from None
+        raise FitError(f"deadline {deadline} is not a time; write a time such as 90s, 45m or 8h") from None
 
 
 def fit_sources(sources: Sequence[Source]) -> Fits:
-    """The curve of every series; one that has none is noted."""
+    """Fit every series; notes name the series without a fit."""
     read, complaints = read_all(sources, Source.series)
     notes = [*(note for _, (_, notes) in read for note in notes), *map(str, complaints)]
     fits, refusals = fit_all(one for _, (series, _) in read for one in series)
@@ -309,15 +261,15 @@ def fit_sources(sources: Sequence[Source]) -> Fits:
     return Fits(fits, [*notes, *grouped(refusals)], columns)
 
 
-def refuse_none(found: Found) -> Found:
-    """Refuse where there is nothing, with the notes that say why."""
-    if not len(found):
-        raise FitError("; ".join(found.notes))
-    return found
+def refuse_none(results: BySeries) -> BySeries:
+    """Refuse empty results, with the notes as reasons."""
+    if not len(results):
+        raise FitError("; ".join(results.notes))
+    return results
 
 
 def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
-    """The question answered for every series, at the price of its node type's cores and of its GPU."""
+    """Answer a question for every series, at the prices of its node type and GPU."""
     fits, notes = _sized_fits(sources)
     find = answer_job if question.goal in (Goal.WORK, Goal.DEADLINE) else answer
     answers = (find(fit, _with_price(question, source, fit), source.sizes) for source, fit in fits)
@@ -325,7 +277,7 @@ def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
 
 
 def limits_of_sources(sources: Sequence[Source]) -> Limits:
-    """The landmarks of every series."""
+    """The scaling limits of every series."""
     fits, notes = _sized_fits(sources)
     limits = tuple(scaling_limits(fit, source.sizes) for source, fit in fits)
     return Limits(limits, tuple(notes), _series_columns(fits))
@@ -336,7 +288,7 @@ def _series_columns(fits: Sequence[tuple[Source, SeriesFit]]) -> tuple[Columns, 
 
 
 def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit]], list[str]]:
-    """Every series that can be sized; of several SMT levels, that of all of them stands for each."""
+    """The fits to size, one for all SMT levels of the same settings, and notes."""
     notes: list[str] = []
 
     def read(source: Source) -> list[SeriesFit]:
@@ -350,14 +302,13 @@ def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit
 
 
 def _with_price(question: Question, source: Source, fit: SeriesFit) -> Question:
-    """A question at the price of what a series uses: a node type's cores, where the cluster file has one, and a GPU."""
+    """The question at the prices of a series: the core-hour of its node type, and its GPU."""
     settings = fit.series.key.settings
     price = question.price if settings is None else question.price.on_device(settings.device)
     return replace(question, price=price if source.core_hour is None else replace(price, core_hour=source.core_hour))
 
 
 def _flat_facts(facts: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Facts with the value and the ends of every estimate as facts of their own."""
     for name, value in facts.items():
         if isinstance(value, dict):
             yield from ((name if key == "value" else f"{name}_{key}", part) for key, part in value.items())

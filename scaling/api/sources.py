@@ -1,4 +1,4 @@
-"""What a path holds: results of one machine, of a cluster by node type, or another tool's file. Asked nowhere else."""
+"""The sources at a path: one machine, the node types of a cluster, or another tool's file."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,9 +24,8 @@ from scaling.errors import FitError, StoreError, count
 from scaling.features import node_types_at, resolve
 from scaling.reporting.points import census_notes, left_out_sentence, quota_sentence
 from scaling.reporting.sections import NONE_WHOLE
-from scaling.results.evaluation import Evaluation, evaluate, evaluate_table
+from scaling.results.evaluation import Evaluation, FirstSeries, evaluate, evaluate_table
 from scaling.results.export import is_export, read_export
-from scaling.results.first_series import FirstSeries
 from scaling.results.machine_file import read_machine_file
 from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
 from scaling.results.rows import Row, launch_of, public_row
@@ -37,16 +36,16 @@ from scaling.study.where import Condition
 
 T = TypeVar("T")
 
-# A page of more points takes minutes to make and to open.
+# A page with more points takes minutes to write and to open.
 PAGE_POINTS = 1500
 
 
 @dataclass(frozen=True)
 class Source:
-    """The results of one machine or of one node type, or another tool's file; read when they are first needed.
+    """The results of a machine or node type, or another tool's file, read on demand.
 
-    `core_hour` is the price that the cluster file gives the cores of a node type. Only points that fulfil `where` are
-    there; their speedup is over one core whether that is or not.
+    `core_hour` is the price of a node type in the cluster file. `where` selects points, whose speedup is still over one
+    core.
     """
 
     path: Path
@@ -58,30 +57,30 @@ class Source:
     where: tuple[Condition, ...] = ()
 
     def has(self, point: Point) -> bool:
-        """Whether a point is among those that were chosen."""
+        """Whether a point is selected."""
         return all(condition.holds(point) for condition in self.where)
 
     @cached_property
     def is_table(self) -> bool:
-        """Whether it is another tool's file, which has series but no rows."""
+        """Whether the source is another tool's file, with series but without rows."""
         return is_tool_folder(self.path) or (not self.path.is_dir() and not is_export(self.path))
 
     @cached_property
     def table(self) -> Table | None:
-        """The series of another tool's file; None where there are rows."""
+        """The series of another tool's file; None for results with rows."""
         table = read_table(self.path, self.options) if self.is_table else None
-        return replace(table, series=tuple(self._chosen(table.series))) if table and self.where else table
+        return replace(table, series=tuple(self._selected(table.series))) if table and self.where else table
 
-    def _chosen(self, series: Iterable[Series]) -> Iterator[Series]:
+    def _selected(self, series: Iterable[Series]) -> Iterator[Series]:
         for one in series:
             points = [(table_point(one.own_name, int(count.cores)), count) for count in one.observations]
             if kept := tuple(count for point, count in points if self.has(point)):
                 yield replace(one, observations=kept)
 
     def rows(self) -> Iterator[Row]:
-        """The runs of a results folder, or of a file that was exported from one."""
+        """The rows of a results folder or an export."""
         if self.is_table:
-            raise StoreError(f"{self.path} is another tool's file, which has no rows; give a results folder")
+            raise StoreError(f"{self.path} is another tool's file without rows; give a results folder")
         read = read_rows(self.path) if self.path.is_dir() else read_export(self.path)
         rows = (row for row in read if self.has(row.run.point)) if self.where else read
         return rows if self.full else map(public_row, rows)
@@ -102,69 +101,68 @@ class Source:
         if every and not kept:
             workloads = ", ".join(dict.fromkeys(summary.point.workload for summary in every))
             raise StoreError(
-                f"`where=` chooses none of {count(len(every), 'point')} in {self.path}, whose workloads are {workloads}"
+                f"`where=` matches none of {count(len(every), 'point')} in {self.path}, with workloads {workloads}"
             )
         return kept
 
     @property
     def notes(self) -> list[str]:
-        """What is odd about its rows as a whole, or what another tool's file leaves open."""
+        """Notes about the rows as a whole, or about another tool's file."""
         return [*self.table.notes] if self.table else census_notes(self._read[1])
 
     @cached_property
     def points(self) -> list[ScalingPoint]:
-        """The points with speedup and efficiency; refused where there is none yet."""
+        """The points with speedup and efficiency; refused without rows."""
         if not self.points_so_far:
             raise StoreError(f"no rows in {self.path} yet; run the sweep that writes there")
         return self.points_so_far
 
     @cached_property
     def points_so_far(self) -> list[ScalingPoint]:
-        """The same, none where there is none yet."""
+        """The points with speedup and efficiency, or an empty list."""
         chosen = {summary.point for summary in self.summaries}
         return [point for point in speedups(self._read[0]) if point.summary.point in chosen]
 
     @cached_property
     def sections(self) -> SectionsOfRuns:
-        """Where the wall time of whole processes went; refused where no run was one."""
+        """The sections of whole processes; refused without any."""
         sections = sections_of(self.rows())
         if not sections.points:
             raise StoreError(f"{self.path}: {NONE_WHOLE}")
         return sections
 
-    @cached_property
+    @property
     def machines(self) -> dict[str, str]:
-        """The machines it was measured on: host to processor."""
-        return {row.machine.host: row.machine.cpu_model or row.machine.arch for row in self.rows()}
+        """The processors of the machines, by host."""
+        return {one.host: one.cpu_model or one.arch for one in self._read[1].machines}
 
-    @cached_property
+    @property
     def processors(self) -> set[str]:
-        """What its machines are; empty where another tool's file does not say."""
-        machines = () if self.is_table else (row.machine for row in self.rows())
-        return {f"{one.cpu_model or one.arch} (fingerprint {one.fingerprint})" for one in machines}
+        """The processors and fingerprints; empty for another tool's file."""
+        return {f"{one.cpu_model or one.arch} (fingerprint {one.fingerprint})" for one in self._read[1].machines}
 
     def rooflines(self, ceilings: str | None) -> Rooflines:
-        """Its networks against ceilings, a folder of its machine or 'GFLOP/s,GB/s'; empty where none are given."""
+        """The networks against ceilings, a folder or 'GFLOP/s,GB/s'; empty without ceilings."""
         if ceilings is None:
             return {}
-        return rooflines(self.summaries, {row.machine.fingerprint for row in self.rows()}, ceilings)
+        return rooflines(self.summaries, {one.fingerprint for one in self._read[1].machines}, ceilings)
 
     @cached_property
     def sizes(self) -> Sizes | None:
-        """The core counts of its machine; None where only a folder of results would say."""
+        """The core counts of the machine; None for a file."""
         machine = read_machine_file(self.path) if self.path.is_dir() and not self.is_table else None
         return machine.sizes() if machine else None
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """Everything that figures show."""
+        """The evaluation for figures."""
         if self.table:
             return evaluate_table(self.path.name, self.table.series, self.table.notes)
         return self._evaluate(self._folder())
 
     @cached_property
     def page_evaluation(self) -> Evaluation:
-        """Everything that a page shows: of very many series the first."""
+        """The evaluation for a page, limited to the first series if there are very many."""
         known: Evaluation | None = self.__dict__.get("evaluation")
         if self.table or (known and len(known.points) <= PAGE_POINTS):
             return self.evaluation
@@ -173,31 +171,31 @@ class Source:
         return self._evaluate(replace(folder, notes=(*first.notes, *folder.notes)))
 
     def _folder(self, keep: Keep = iter) -> Folder:
-        """Its folder, with those of the chosen rows that are kept."""
+        """The folder, with the selected rows that `keep` returns."""
 
-        def chosen(rows: Iterable[Row]) -> Iterable[Row]:
+        def selected(rows: Iterable[Row]) -> Iterable[Row]:
             return keep(row for row in rows if self.has(row.run.point))
 
         if self.path.is_dir():
-            return read_folder(self.path, self.full, chosen)
-        return folder_of(self.path.name, read_export(self.path), self.full, chosen)
+            return read_folder(self.path, self.full, selected)
+        return folder_of(self.path.name, read_export(self.path), self.full, selected)
 
     def _evaluate(self, folder: Folder) -> Evaluation:
-        """The rows of a folder evaluated; where points were chosen, their speedup is over one core all the same."""
+        """Evaluate a folder; the speedup of selected points is still over one core."""
         if not self.where:
             return evaluate(folder)
         kept = {row.run.point for row in folder.rows}
         return evaluate(folder, [point for point in self.points if point.summary.point in kept])
 
     def glance(self, most_series: int) -> Evaluation:
-        """All points, with the curves of the first series only: as much as a screen shows."""
+        """The evaluation for a screen: all points, but curves of the first series only."""
         if self.table:
             return evaluate_table(self.path.name, self.table.series, self.table.notes, most_series)
         folder = glance_at_folder(self.path) if self.path.is_dir() else folder_of(self.path.name, ())
         return evaluate(folder, self.points, most_series)
 
     def series(self) -> tuple[list[Series], list[str]]:
-        """The series that have a curve, under the name of their node type, and what was left out."""
+        """The series to fit, named by node type, and notes about left-out points."""
         series, notes = ([*self.table.series], []) if self.table else self._folder_series()
         if self.physical:
             series = [threads_on(one, self.physical) for one in series]
@@ -213,11 +211,11 @@ class Source:
 
     @cached_property
     def labels(self) -> dict[Point, str]:
-        """The series of every point by its name, the same in all data frames."""
+        """The name of every point's series, the same in all data frames."""
         return series_labels(summary.point for summary in self.summaries)
 
     def series_columns(self, series: Series) -> dict[str, object]:
-        """What names a series in a data frame: its node type, if it has one, and its label."""
+        """The columns that name a series in a data frame: its node type, if any, and its label."""
         known = {} if self.is_table else {series_key(point).settings: name for point, name in self.labels.items()}
         label = known.get(series.key.settings, series.own_label)
         return {**({"node_type": self.node_type} if self.node_type else {}), "series": label}
@@ -232,25 +230,25 @@ class Sources:
 
     @property
     def has_node_types(self) -> bool:
-        """Whether they are of several node types."""
+        """Whether the path is a folder of node types."""
         return node_types_at(self.path) is not None
 
 
 def open_sources(
     path: Path, physical: int | None = None, full: bool = False, options: TableOptions = AS_IT_IS
 ) -> tuple[Source, ...]:
-    """The node types of a folder, or the one machine or file that a path is."""
+    """The node types of a folder, or the single machine or file."""
     if (several := node_types_at(path)) is not None:
         members = resolve(several.members)(path)
         return tuple(Source(one.folder, one.name, one.core_hour, physical, full) for one in members)
     source = Source(path, physical=physical, full=full, options=options)
     if options != AS_IT_IS and not source.is_table:
-        raise StoreError(f"{path} is of `scaling`, which knows its cores; leave `cores_from=` and `columns=` out")
+        raise StoreError(f"{path} was written by `scaling` and has its cores; leave out `cores_from=` and `columns=`")
     return (source,)
 
 
 def refuse_node_types(path: Path) -> None:
-    """Refuse a folder of several node types where the rows of one machine are asked for, and name their folders."""
+    """Refuse a folder of several node types, and name their folders."""
     if (several := node_types_at(path)) is not None:
         folders = " or ".join(str(one.folder) for one in resolve(several.members)(path))
         raise StoreError(f"{path} holds the results of several node types, which are never joined; give {folders}")
@@ -259,7 +257,7 @@ def refuse_node_types(path: Path) -> None:
 def read_all(
     sources: Iterable[Source], read: Callable[[Source], T]
 ) -> tuple[list[tuple[Source, T]], Sequence[StoreError | FitError]]:
-    """What can be read of every source, and why not of the others; refused where that is all of them."""
+    """Read every source; return the values and the errors, or raise if all fail."""
     values, complaints = [], []
     for source in sources:
         try:

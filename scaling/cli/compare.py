@@ -1,9 +1,9 @@
-"""`scaling compare`: which points of two results, or of two variants of a study, differ; a gate for CI."""
+"""`scaling compare`: differences between two results or two variants of a study, and a gate for CI."""
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from scaling.analysis.comparison import Comparison, Gate
 from scaling.api.comparing import PairedJob, carry_out_comparison, prepare_comparison
@@ -37,67 +37,59 @@ from scaling.results.jsonl import Redo
 
 SIDES = ("first", "second")
 
-# The status of a gate: no answer is neither, so that a script can tell a busy machine from a slow program.
+# Exit status of a gate; no answer has its own, so that a script can distinguish a busy machine from a slow program.
 STATUS = {Gate.PASSED: 0, Gate.FAILED: 1, Gate.NO_ANSWER: 3}
 
 
 def compare(
     first: Annotated[
-        Path,
-        typer.Argument(
-            metavar="A|STUDY", help="A results folder or file, - for stdin; or with --between what to measure."
-        ),
+        Path, Argument(metavar="A|STUDY", help="A results folder or file, - for stdin; with --between, a study.")
     ],
-    second: Annotated[Path | None, typer.Argument(metavar="[B]", help="Another one.")] = None,
+    second: Annotated[Path | None, Argument(metavar="[B]", help="Another results folder or file.")] = None,
     fail_above: Annotated[
         str | None,
-        typer.Option(
-            "--fail-above",
+        Option(
             metavar="5%",
-            help="A gate: status 1 only where B is shown to be slower than A by more than this, 3 where nothing could "
-            "be compared.",
+            help="A gate: exit status 1 if B is shown to be slower than A by more than this, 3 if no point could be "
+            "compared.",
         ),
     ] = None,
     between: Annotated[
         tuple[str, str],
-        typer.Option(
+        Option(
             metavar="A B",
-            help="Measure two variants of a study in turns with each other, and compare them: two settings such as "
-            "intra=1 intra=2, two virtual environments such as python=venv-a python=venv-b, or two programs such as "
-            "'command: ./old' 'command: ./new'.",
+            help="Measure two variants of a study in turns and compare them: settings such as intra=1 intra=2, virtual "
+            "environments such as python=venv-a python=venv-b, or programs such as 'command: ./old' 'command: ./new'.",
         ),
     ] = ("", ""),
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="With --between: folder for both, A and B in it."),
+        Path | None, Option("-o", "--output", metavar="DIR", help="With --between: the folder of A and B.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="With --between: change a key of the study for both."),
+        Option("--set", metavar="KEY=VALUE", help="With --between: change a key of the study for both."),
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(
-            "--budget", metavar="TIME", help="With --between: launches of both until ratios are precise, or for 10m."
+        Option(
+            "--budget", metavar="TIME", help="With --between: add launches until ratios are precise, for at most TIME."
         ),
     ] = None,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
     again: Again = False,
     full: Full = False,
-    across_machines: Annotated[
-        bool, typer.Option("--across-machines", help="Compare although the machines are not alike.")
-    ] = False,
+    across_machines: Annotated[bool, Option("--across-machines", help="Compare although the machines differ.")] = False,
     cores_from: CoresFrom = None,
     columns: Columns = None,
     where: Where = "",
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Say which points differ, by how much, and with what certainty; status 1 when any does.
+    """Show which points differ and by how much, with intervals; exit status 1 if any differs.
 
-    Points that are disturbed or not valid on either side are not comparable. With --fail-above the status is that of
-    the gate: 0 where no point is shown to be slower by more, 1 where one is, 3 where nothing could be compared.
+    Disturbed and invalid points are not compared. With --fail-above, the exit status is 0 if no point is shown to be
+    slower by more, 1 if one is, and 3 if no point could be compared.
 
     Example: scaling compare results/before results/after --fail-above 5%
 
@@ -106,7 +98,7 @@ def compare(
     margin = None if fail_above is None else parse_margin(fail_above)
     if any(between):
         if second is not None:
-            raise StudyError(f"--between measures two variants of {first}; leave {second} out")
+            raise StudyError(f"--between measures two variants of {first}; leave out {second}")
         job = prepare_comparison(str(first), between, output, settings or [], budget, full)
         comparison, folders = _measure_variants(job, between, redo_of(retry_failed, again), not no_wait, margin)
     else:
@@ -115,41 +107,35 @@ def compare(
         results = [
             load(path, cores_from=cores_from, columns=parse_columns(columns)).where(where) for path in (first, second)
         ]
-        if budget is not None:
-            raise StudyError(f"--budget {budget}: results folders are compared as they are; it goes with --between A B")
-        if full:
-            raise StudyError("--full: results folders are compared as they are; it goes with --between A B")
+        if budget is not None or full:
+            option = "--full" if budget is None else f"--budget {budget}"
+            raise StudyError(f"{option} needs --between A B; existing results are compared as they are")
         comparison = results[0].compare(results[1], across_machines=across_machines, margin=margin)
         folders = first, second
         if not comparison.differences:
             raise StoreError(f"{first} and {second} have no measured point in common; compare sweeps of the same study")
         print_notes(dict.fromkeys(note for one in results for note in one.table_notes))
     _print(comparison, folders, verbose, as_json)
-    raise typer.Exit(_status(comparison))
+    if comparison.gate is not None:
+        raise Exit(STATUS[comparison.gate])
+    raise Exit(int(any(difference.differs for difference in comparison.differences)))
 
 
 def parse_margin(text: str) -> float:
-    """A margin as '5%' or '0.05'."""
+    """Parse a margin such as '5%' or '0.05'."""
     number, percent, rest = text.strip().partition("%")
     try:
         margin = float(number) / (100 if percent else 1)
     except ValueError:
         margin = -1.0
     if rest.strip() or not 0.0 <= margin < (10.0 if percent else 1.0):
-        raise StudyError(f"--fail-above {text}: give how much slower is too much, as 5% or 0.05")
+        raise StudyError(f"--fail-above {text}: give the tolerated slowdown as 5% or 0.05")
     return margin
-
-
-def _status(comparison: Comparison) -> int:
-    if comparison.gate is not None:
-        return STATUS[comparison.gate]
-    return int(any(difference.differs for difference in comparison.differences))
 
 
 def _measure_variants(
     job: PairedJob, variants: tuple[str, str], redo: Redo | None, wait: bool, margin: float | None
 ) -> tuple[Comparison, tuple[Path, ...]]:
-    """Measure two variants in turns with each other, and say where the rows of each are."""
     print_notes(job.notes)
     comparison = carry_out_comparison(job, redo, wait, Progress(), margin)
     folders = tuple(one.folder for one in job.jobs)

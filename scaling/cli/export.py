@@ -1,11 +1,11 @@
-"""`scaling export`: rows for other tools."""
+"""`scaling export`: runs for other tools."""
 
 import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from scaling.api.results import load
 from scaling.cli.options import Folder, Full
@@ -14,7 +14,7 @@ from scaling.reporting.words import count
 
 
 class Format(StrEnum):
-    """What rows can be written as."""
+    """Formats of exports."""
 
     csv = "csv"
     parquet = "parquet"
@@ -24,23 +24,22 @@ class Format(StrEnum):
     extrap = "extrap"
 
 
-# The file in the results folder where none is named.
+# Default files in the results folder.
 FILES = {"markdown": "points.md", "pyperf": "pyperf.json", "extrap": "extrap.json"}
 
 
 def export(
     folder: Folder,
-    form: Annotated[Format, typer.Option("--format", help="What to write.")],
+    form: Annotated[Format, Option("--format", help="The format.")],
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Where to; a file in DIR if left out, - is stdout."),
+        Path | None, Option("-o", "--output", metavar="FILE", help="Output file, - is stdout; default a file in DIR.")
     ] = None,
     full: Full = False,
 ) -> None:
-    """Write every run of a results folder as a table or JSON, or for pyperf or Extra-P; or its points as Markdown.
+    """Export runs as CSV, Parquet or JSON, for pyperf or Extra-P, or points as Markdown.
 
-    What csv and json hold can be read again by `show`, `fit` and the others. pyperf and extrap have the launches that
-    count of the points that fits take.
+    `show`, `fit` and other commands read csv and json. pyperf and extrap have the counted launches of the points that
+    fits use.
 
     Example: scaling export results/quick --format csv -o quick.csv
     """

@@ -19,10 +19,10 @@ def fit(
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Say of every series how its curve runs, which serial fraction describes it, and how well.
+    """Fit a curve and a law to every series: speedup, serial fraction, limit, and how well the law fits.
 
-    A line per series: the speedup on the most cores, the serial fraction of its law, the limit, the rate on one core,
-    all by the curve, and the law with how far the curve is off it at most. -v adds a sentence and Karp-Flatt's values.
+    A line per series: by the curve, the speedup on the most cores, the serial fraction, the limit and the rate on one
+    core; then the law and the largest distance of the curve from it. -v adds a sentence and Karp-Flatt's values.
 
     Example: scaling fit results/minsky
     """

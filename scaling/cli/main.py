@@ -1,7 +1,6 @@
-"""The program `scaling`: its commands, and the one place where a user's mistake becomes a line and a status.
+"""The program `scaling`: its commands, and the exit status and message for every error of a user.
 
-A command's module is imported when the command is called, so that each may import what it needs at its top and
-`scaling --help` still answers at once.
+Modules of commands are imported on demand, so that `scaling --help` stays fast.
 """
 
 import errno
@@ -21,47 +20,44 @@ from scaling.cli.printing import flush_stdout, prepare_streams, print_lines, pri
 from scaling.errors import Interrupted, ScalingError, StudyError, excerpt
 from scaling.features import Command, features, resolve
 
-# Group, command, and the first line of its help; module and function have the last word of the command's name.
+# Commands by group, with the first line of their help; the function has the last word of the name.
 CORE = {
     "Measure": {
-        "run": "Measure a program, given as one would start it, and say how many cores to give it.",
-        "sweep": "Run a study; the same command again goes on where it stopped.",
+        "run": "Measure a program and show how many cores to give it.",
+        "sweep": "Run a study; the same command again resumes it.",
     },
     "Read": {
         "show": "Show the answer, then every point: step time, speedup and efficiency, with intervals and verdicts.",
-        "fit": "Say of every series how its curve runs, which serial fraction describes it, and how well.",
-        "capacity": "Say how many cores each series needs for a throughput, latency, deadline or cost, and "
-        "how sure that is.",
-        "compare": "Say which points differ, by how much, and with what certainty; status 1 when any does.",
+        "fit": "Fit a curve and a law to every series: speedup, serial fraction, limit, and how well the law fits.",
+        "capacity": "Show how many cores each series needs for a throughput, latency, deadline or cost, and how sure "
+        "that is.",
+        "compare": "Show which points differ and by how much, with intervals; exit status 1 if any differs.",
         "plot": "Draw figures of a results folder: efficiency, speedup with its curves, step times, sizes and more.",
-        "report": "Write one page with the answers, a planner, the figures, every point and the machine; it opens "
-        "offline.",
-        "export": "Write every run of a results folder as a table or JSON, or for pyperf or Extra-P; or its points as "
-        "Markdown.",
+        "report": "Write a self-contained page with the answers, a planner, the figures, every point and the machine.",
+        "export": "Export runs as CSV, Parquet or JSON, for pyperf or Extra-P, or points as Markdown.",
     },
     "Machine": {
         "machine topology": "Show sockets, cores, SMT, NUMA nodes, caches, core types, allowed CPUs and quota.",
-        "machine place": "Show the CPUs a run would get, core by core, or refuse and say what there is.",
-        "machine doctor": "Show what would spoil a measurement here, why it matters, and the remedy; changes nothing.",
-        "workloads": "Show what can be measured: paper, layers, parameters, forward GMACs per item, memory, modes, "
-        "sizes.",
+        "machine place": "Show the CPUs that a run would get, core by core.",
+        "machine doctor": "Show what would spoil a measurement on this machine, why, and the remedy; change nothing.",
+        "workloads": "List the workloads: paper, layers, parameters, forward GMACs per item, memory, modes, sizes.",
     },
 }
-# Commands for programs, which help does not list.
-HIDDEN = {"": {"schema": "Print the JSON Schema of what a command prints with --json, or of `export --format json`."}}
+# Commands for programs, not listed in the help.
+HIDDEN = {"": {"schema": "Print the JSON Schema of a command's --json output, or of `export --format json`."}}
 COMMANDS = {
-    name: Command(group, name, summary, f"scaling.cli.{name.split()[-1]}:{name.split()[-1]}")
+    name: Command(group, name, summary, f"scaling.cli.{name.split()[0]}:{name.split()[-1]}")
     for group, commands in (CORE | HIDDEN).items()
     for name, summary in commands.items()
 } | {command.name: command for feature in features() for command in feature.commands}
 GROUPS = {"machine": "Show the machine, the CPUs that a run would get, and what would spoil a measurement."}
-# Rows and points are many, and none is part of a cycle: looking for garbage among them is a tenth of the time.
+# Rows and points are many and form no cycles; collecting garbage among them took a tenth of the time.
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class _LazyCommands(Mapping[str, Any]):
-    """The commands by name, or those of a group by their second word, each imported when it is looked up."""
+    """The commands by name, or by second word within a group, each imported on lookup."""
 
     def __init__(self, group: str = "") -> None:
         self.group = group
@@ -82,7 +78,7 @@ class _LazyCommands(Mapping[str, Any]):
                 context_settings=CONTEXT,
             )
         single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
-        # What follows a program's name belongs to the program.
+        # Options after the name of a program belong to the program.
         context = {"allow_interspersed_args": False} if name == "run" else {}
         single.command(name, context_settings=context)(resolve(command.function))
         return typer.main.get_command(single)
@@ -95,7 +91,7 @@ class _LazyCommands(Mapping[str, Any]):
 
 
 class LazyGroup(TyperGroup):
-    """Lists commands without importing them, in groups."""
+    """A group that lists its commands without importing them."""
 
     def __init__(self, group: str = "", **settings: Any) -> None:
         super().__init__(**settings)
@@ -107,17 +103,17 @@ class LazyGroup(TyperGroup):
         return list(self.commands)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """A program in the place of a command is answered with the line that measures it."""
+        """Answer the name of a program with the command that measures it."""
         is_other = args and args[0] not in self.commands and not args[0].startswith("-")
         if is_other and not self.group and shutil.which(args[0]):
             raise StudyError(
-                f"'{args[0]}' is a program, and no command of scaling; to measure it give: scaling run -- "
+                f"'{args[0]}' is a program and not a command of scaling; to measure it, give: scaling run -- "
                 f"{shlex.join(args)}"
             )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write every group with the whole summary of its commands."""
+        """Write every group with the full summaries of its commands."""
         own = [one for one in COMMANDS.values() if one.name.startswith(self.group)]
         for group in dict.fromkeys(one.group for one in own if one.group in CORE):
             with formatter.section(group):
@@ -150,27 +146,27 @@ def _options(
     """How does this program scale on this CPU, and so how many cores should it get?"""
 
 
-# What to do where the system has no room for what was asked.
+# Remedies for errors of the system.
 REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
-    errno.ENFILE: "close some of what is open on this machine",
+    errno.ENFILE: "close files on this machine",
     errno.ENAMETOOLONG: "give a shorter path",
     errno.ENOSPC: "make room, or set TMPDIR or -o to another disk",
     errno.EDQUOT: "make room, or set TMPDIR or -o to another disk",
     errno.EAGAIN: "allow more processes with ulimit -u",
-    errno.ENOMEM: "leave it more memory",
+    errno.ENOMEM: "free some memory",
 }
 
 
 def refusal_of_the_system(error: OSError) -> str:
-    """What the system did not let us do, and what to do about it, in one sentence."""
+    """An error of the system and its remedy, in one sentence."""
     what = f"{excerpt(os.fsdecode(error.filename))}: " if isinstance(error.filename, str | bytes) else ""
-    remedy = REMEDIES.get(error.errno or 0, "see to it, and give the same command again")
+    remedy = REMEDIES.get(error.errno or 0, "fix that and give the same command again")
     return f"{what}the system says '{error.strerror or error}'; {remedy}"
 
 
 def main() -> None:
-    """Run one command: status 0 done, 1 no, 2 the user can put it right, 3 a gate has no answer, 130 interrupted."""
+    """Run a command: status 0 success, 1 no, 2 an error of the user, 3 a gate without an answer, 130 interrupted."""
     prepare_streams()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     try:
@@ -178,7 +174,7 @@ def main() -> None:
             app()
         finally:
             flush_stdout()
-    except BrokenPipeError:  # whoever reads our output has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         sys.exit(1)
     except ScalingError as error:
         print_note(str(error))

@@ -5,102 +5,78 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from scaling.errors import FitError, StoreError, StudyError
+from scaling.errors import FitError, StudyError
 from scaling.study.catalogue import read_catalogue
 from scaling.study.keys import did_you_mean
 from scaling.study.programs import FromShell, Variables
 from scaling.study.workload import Named, workload
 
-Json = Annotated[bool, typer.Option("--json", help="Print facts as JSON.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Where = Annotated[
     str,
-    typer.Option(
-        "--where",
-        metavar="CONDITIONS",
-        help="Only points whose settings are such as workload=vgg|alexnet,smt=1,cores<=8.",
-    ),
+    Option(metavar="CONDITIONS", help="Only points with these settings, such as workload=vgg|alexnet,smt=1,cores<=8."),
 ]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every answer and every note.")]
+Verbose = Annotated[bool, Option("-v", "--verbose", help="Print all answers and notes.")]
 Root = Annotated[
     Path,
-    typer.Option(
-        "--root",
-        metavar="DIR",
-        help="Read a recorded machine: a folder that holds its sys/ and proc/.",
-        exists=True,
-        file_okay=False,
+    Option(
+        metavar="DIR", help="Read a recorded machine: a folder with its sys/ and proc/.", exists=True, file_okay=False
     ),
 ]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")]
+Folder = Annotated[Path, Argument(metavar="DIR", help="A results folder.")]
 Source = Annotated[
     Path,
-    typer.Argument(
+    Argument(
         metavar="DIR|FILE",
-        help="A results folder, what `scaling export` wrote, JSON of hyperfine, pyperf or Google Benchmark, a folder "
-        "of such files, or a CSV with columns cores and seconds or throughput, and series and launch at will; - is "
+        help="A results folder, an export of `scaling export`, JSON of hyperfine, pyperf or Google Benchmark, a folder "
+        "of these files, or a CSV with columns cores and seconds or throughput, optionally series and launch; - is "
         "stdin.",
     ),
 ]
 CoresFrom = Annotated[
     str | None,
-    typer.Option(
-        "--cores-from",
-        metavar="NAME",
-        help="For another tool's file: the parameter that is the number of cores; cores or threads if left out.",
+    Option(
+        metavar="NAME", help="In another tool's file, the parameter for the number of cores; default cores or threads."
     ),
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--column",
         metavar="NAME=COLUMN",
-        help="For a CSV: which column is cores, seconds, throughput, series or launch; may be given again.",
+        help="In a CSV, the column for cores, seconds, throughput, series or launch; may be repeated.",
     ),
 ]
 Ceilings = Annotated[
     str | None,
-    typer.Option(
-        "--ceilings",
+    Option(
         metavar="DIR|GFLOP/s,GB/s",
-        help="Say what bounds workloads under caps: results of `scaling sweep ceilings`, or figures of the device.",
+        help="Show what bounds workloads under caps, by results of `scaling sweep ceilings` or peak rates.",
     ),
 ]
 Physical = Annotated[
     int | None,
-    typer.Option(
-        "--physical",
-        metavar="CORES",
-        min=1,
-        max=2**30,
-        help="Counts above this are second threads of so many cores, which were filled first (for a CSV).",
-    ),
+    Option(metavar="CORES", min=1, max=2**30, help="In a CSV, counts above this are second threads of the same cores."),
 ]
 Full = Annotated[
-    bool,
-    typer.Option(
-        "--full",
-        help="Keep what is left out otherwise: user, home, PATH-like variables, values that look like secrets.",
-    ),
+    bool, Option("--full", help="Keep personal data: user, home, PATH-like variables, values that look like secrets.")
 ]
 Env = Annotated[
     list[str] | None,
-    typer.Option(
-        "--env",
+    Option(
         metavar="NAME[=VALUE]",
-        help="A variable it gets; without a value that of this shell, which is not kept.",
+        help="Set a variable of the program; without a value, pass this shell's, which is not stored.",
     ),
 ]
-NoWait = Annotated[bool, typer.Option("--no-wait", help="Do not wait while another sweep measures on this machine.")]
-RetryFailed = Annotated[
-    bool, typer.Option("--retry-failed", help="Make the runs again that are there but did not end well.")
-]
-Again = Annotated[bool, typer.Option("--again", help="Make all runs again; the rows that are there are kept aside.")]
+NoWait = Annotated[bool, Option("--no-wait", help="Fail instead of waiting for another sweep on this machine.")]
+RetryFailed = Annotated[bool, Option("--retry-failed", help="Repeat failed runs.")]
+Again = Annotated[bool, Option("--again", help="Repeat all runs; earlier rows are set aside.")]
 
 
 def is_workload(text: str) -> bool:
-    """Whether a word names a workload of ours, or a file of the user's and its factory; options may follow it."""
+    """Whether a word names a ready-made workload, or a file and its factory; options may follow."""
     try:
         parsed = workload(text)
     except StudyError:
@@ -109,38 +85,43 @@ def is_workload(text: str) -> bool:
 
 
 def program_words(words: Sequence[str]) -> list[str]:
-    """The words of a program with its arguments; refused where there is no such program."""
+    """The words of a program and its arguments; refuse an unknown program."""
     name, catalogue = words[0], read_catalogue()
     if shutil.which(name) is None:
         raise StudyError(
-            f"'{name}' is neither a workload nor a program that is found{did_you_mean(name, catalogue)}; there are "
-            f"{', '.join(sorted(catalogue))}, your own as file.py:factory, and any program after --"
+            f"'{name}' is neither a workload nor a program on PATH{did_you_mean(name, catalogue)}; give one of "
+            f"{', '.join(sorted(catalogue))}, your own as file.py:factory, or any program after --"
         )
     return list(words)
 
 
 def program_variables(given: list[str] | None) -> Variables:
-    """Variables of a program from NAME=VALUE, or NAME for the value it has in this shell."""
+    """Variables of a program from NAME=VALUE, or NAME for the value in this shell."""
     pairs = [text.partition("=") for text in given or ()]
     return tuple((name, value if equals else FromShell()) for name, equals, value in pairs)
 
 
 def refuse_variables(given: list[str] | None) -> None:
-    """Refuse variables for a workload, which has the study's."""
+    """Refuse variables for a workload."""
     if given:
-        raise StudyError(f"--env {given[0]}: that is for programs, and a workload has its settings by --set or options")
+        raise StudyError(f"--env {given[0]}: that is for programs; set up a workload with --set or options")
 
 
 def parse_columns(texts: list[str] | None) -> dict[str, str]:
-    """Which columns of a CSV are ours, from NAME=COLUMN."""
+    """The columns of a CSV from NAME=COLUMN."""
+    return dict(parse_pairs("column", texts, "NAME=COLUMN, such as cores=threads or seconds=time"))
+
+
+def parse_pairs(option: str, texts: list[str] | None, form: str) -> tuple[tuple[str, str], ...]:
+    """Names and values of a repeated option; `form` is the remedy for a wrong one."""
     pairs = [text.partition("=") for text in texts or ()]
-    for name, _, column in pairs:
-        if not (name and column):
-            raise StoreError(f"--column {name}: write NAME=COLUMN, such as cores=threads or seconds=time")
-    return {name: column for name, _, column in pairs}
+    for name, _, value in pairs:
+        if not (name and value):
+            raise StudyError(f"--{option} {name}: write {form}")
+    return tuple((name, value) for name, _, value in pairs)
 
 
 def check_target(target: float | None) -> None:
-    """Refuse a throughput that is none."""
+    """Refuse an impossible throughput."""
     if target is not None and not 0.0 < target < float("inf"):
         raise FitError(f"--target is {target:g}, but it must be a number above 0")

@@ -1,7 +1,7 @@
-"""How commands print: facts as JSON and tables on stdout, sentences on stderr, no colour when piped.
+"""Printing: JSON and tables on stdout, sentences on stderr, no colour in pipes.
 
-Texts come from rows, locks and files that others may have written: control characters in them are shown by escape and
-never reach a terminal. A stream that is closed, full or of a small character set ends no measurement.
+Texts may come from other people's files: control characters are escaped and never reach a terminal. A closed, full or
+ASCII stream never ends a measurement.
 """
 
 import codecs
@@ -16,34 +16,34 @@ from typing import TextIO
 from scaling.errors import StoreError, count, visible
 from scaling.reporting.words import SCHEMA, Table, json_text, text_lines
 
-# So many answers stand above a table, and so many notes below, unless all are asked for.
+# Without --verbose, at most this many answers and notes are printed.
 MOST_ANSWERS, MOST_NOTES = 8, 5
 
-# What stands for our own characters in a character set without them; any other is shown by escape.
+# Replacements of our own characters in small character sets; others are escaped.
 PLAIN = {"µ": "u", "–": "-", "−": "-", "…": "...", "’": "'", "·": "-", "×": "x", "±": "+-", "≤": "<=", "≥": ">="}
 ERRORS = "scaling.plain"
 
-# Arguments of the library in a sentence, and those whose options have other names.
+# Arguments of the library in a sentence, and their options with other names.
 ARGUMENT = re.compile(r"`(\w+)=(\w*)`")
 OPTIONS = {"folder": "-o", "path": "-o", "columns": "--column", "form": "--format", "wait": "--no-wait"}
 
 
 def prepare_streams() -> None:
-    """Have all three standard streams open, so that no file of ours gets their numbers, and able to take any text."""
+    """Open closed standard streams, so that no file gets their numbers, and let them take any text."""
     codecs.register_error(ERRORS, _plain)
     for fd in range(3):
         try:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    sys.stdout = sys.stdout or _nowhere()
-    sys.stderr = sys.stderr or _nowhere()
+    sys.stdout = sys.stdout or _open_devnull()
+    sys.stderr = sys.stderr or _open_devnull()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=ERRORS)
 
 
-def _nowhere() -> TextIO:
+def _open_devnull() -> TextIO:
     return Path(os.devnull).open("w", encoding="utf-8")
 
 
@@ -56,7 +56,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def flush_stdout() -> None:
-    """Have everything written that was printed; StoreError where that cannot be."""
+    """Flush stdout; StoreError if that fails."""
     with _refuse_unwritable():
         sys.stdout.flush()
 
@@ -70,11 +70,11 @@ def _refuse_unwritable() -> Iterator[None]:
         raise
     except OSError as error:
         _silence(sys.stdout)
-        raise StoreError(f"stdout cannot be written: {error.strerror}; make room or give another place") from error
+        raise StoreError(f"stdout cannot be written: {error.strerror}; make room or redirect it elsewhere") from error
 
 
 def _silence(stream: TextIO) -> None:
-    """Have what is left in a stream go nowhere, or the interpreter would try again as it ends."""
+    """Discard the rest of a stream, or the interpreter would try again at exit."""
     with suppress(OSError, ValueError):
         fd = os.open(os.devnull, os.O_WRONLY)
         os.dup2(fd, stream.fileno())
@@ -82,22 +82,22 @@ def _silence(stream: TextIO) -> None:
 
 
 def print_json(facts: Mapping[str, object]) -> None:
-    """Facts on stdout under the number of their schema: one line for scripts, indented where a person reads it."""
+    """Print facts with the number of their schema: on one line, or indented in a terminal."""
     print_document({"schema": SCHEMA, **facts})
 
 
 def print_document(document: Mapping[str, object]) -> None:
-    """A JSON document on stdout as it is."""
+    """Print a JSON document."""
     _print(json_text(document, indent=1 if sys.stdout.isatty() else None))
 
 
 def print_lines(*lines: object) -> None:
-    """Lines on stdout."""
+    """Print lines on stdout."""
     _print("\n".join(visible(str(line)) for line in lines))
 
 
 def print_table(table: Table) -> None:
-    """A table on stdout, its headers in bold where a person reads it."""
+    """Print a table on stdout, with bold headers in a terminal."""
     first, *rest = text_lines(Table(table.headers, [tuple(map(visible, row)) for row in table.rows]))
     if sys.stdout.isatty() and any(table.headers):
         first = f"\x1b[1m{first}\x1b[0m"
@@ -110,7 +110,7 @@ def _print(text: str) -> None:
 
 
 def print_line(line: str) -> None:
-    """A line on stderr at once; where that is closed or full there is nobody to tell, and the work goes on."""
+    """Print a line on stderr and flush; ignore a closed or full stream."""
     try:
         print(visible(line), file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -118,12 +118,12 @@ def print_line(line: str) -> None:
 
 
 def print_note(sentence: str) -> None:
-    """A sentence on stderr, out of the way of results."""
+    """Print a sentence on stderr."""
     print_line(f"scaling: {as_options(sentence)}")
 
 
 def as_options(sentence: str) -> str:
-    """A sentence that names arguments of the library, as `again=True`, with the options of the command line instead."""
+    """Replace arguments of the library, such as `again=True`, with options of the command line."""
     return ARGUMENT.sub(_option, sentence)
 
 
@@ -134,13 +134,13 @@ def _option(argument: re.Match[str]) -> str:
 
 
 def print_notes(sentences: Iterable[str]) -> None:
-    """Sentences on stderr, one per line."""
+    """Print sentences on stderr, one per line."""
     for sentence in sentences:
         print_note(sentence)
 
 
 def print_most_important(sentences: Sequence[str], verbose: bool, most: int = MOST_NOTES) -> None:
-    """The first sentences on stderr, or all, and how many more there are."""
+    """Print the first sentences on stderr, or all, and the number of others."""
     shown = sentences if verbose else sentences[:most]
     print_notes(shown)
     if len(shown) < len(sentences):
@@ -148,7 +148,7 @@ def print_most_important(sentences: Sequence[str], verbose: bool, most: int = MO
 
 
 def print_answers(sentences: Sequence[str], verbose: bool) -> None:
-    """The first answers on stdout, or all, and a line that ends them."""
+    """Print the first answers on stdout, or all, and an empty line."""
     shown = sentences if verbose else sentences[:MOST_ANSWERS]
     more = len(sentences) - len(shown)
     print_lines(*shown, *([f"{count(more, 'more answer')} with -v"] if more else []), "")

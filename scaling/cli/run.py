@@ -1,15 +1,14 @@
-"""`scaling run`: measure programs that are given as one would start them."""
+"""`scaling run`: measure programs given with their arguments."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option
 
 from scaling.api.measuring import carry_out_job, prepare, redo_of
-from scaling.cli.options import Again, Env, Full, NoWait, RetryFailed, Verbose, program_variables
+from scaling.cli.options import Again, Env, Full, NoWait, RetryFailed, Verbose, parse_pairs, program_variables
 from scaling.cli.printing import print_notes
 from scaling.cli.progress import Progress
 from scaling.cli.sweep import answer_when_interrupted, finish, print_job_notes, print_plan
@@ -17,7 +16,7 @@ from scaling.errors import StudyError, excerpt
 from scaling.study.programs import Program, fixed_threads, program_name
 from scaling.study.spec import Study, program_tables
 
-# One execution is a launch, and ten of them are what other tools begin with.
+# A launch has one execution; ten are the usual default of other tools.
 LAUNCHES = 10
 # One server serves all loads of a launch.
 SERVICE_LAUNCHES, SERVICE_ROUNDS = 5, 2
@@ -30,85 +29,82 @@ MOST_DIGITS = 15
 def run(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="-- PROGRAM [ARG]... [++ [-n NAME] -- PROGRAM [ARG]...]",
-            help="The program as one would start it, with {threads} where it is told how many; more after ++.",
+            help="The program and its arguments, with {threads} for its number of threads; more programs after ++.",
             show_default=False,
         ),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option("-n", "--name", help="What to call it; its file, or its script's, if left out.")
-    ] = None,
-    cores: Annotated[str, typer.Option(help="Core counts: doubling, all, or such as 1-4 and 1,2,8.")] = "doubling",
-    smt: Annotated[str, typer.Option(help="Threads per core: 1, 2, or all.")] = "1",
-    placement: Annotated[list[str] | None, typer.Option(help="Which cores; may be repeated.")] = None,
+    name: Annotated[str | None, Option("-n", "--name", help="Its name; default its file or script.")] = None,
+    cores: Annotated[str, Option(help="Core counts: doubling, all, or such as 1-4 and 1,2,8.")] = "doubling",
+    smt: Annotated[str, Option(help="Threads per core: 1, 2, or all.")] = "1",
+    placement: Annotated[list[str] | None, Option(help="Placement of the cores; may be repeated.")] = None,
     launches: Annotated[
-        int | None, typer.Option(min=1, help=f"Launches per core count; {LAUNCHES}, of a service {SERVICE_LAUNCHES}.")
+        int | None,
+        Option(min=1, help=f"Launches per core count; default {LAUNCHES}, {SERVICE_LAUNCHES} for a service."),
     ] = None,
-    budget: Annotated[str | None, typer.Option(metavar="TIME", help="Spend this long, such as 10m.")] = None,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="End an execution that takes longer.")] = 600.0,
+    budget: Annotated[str | None, Option(metavar="TIME", help="Measure for this long, such as 10m.")] = None,
+    timeout: Annotated[float, Option(metavar="SECONDS", help="Kill an execution after this time.")] = 600.0,
     env: Env = None,
-    cwd: Annotated[str | None, typer.Option(metavar="DIR", help="The folder it is started in.")] = None,
-    stdin: Annotated[str | None, typer.Option(metavar="FILE", help="What it reads; nothing if left out.")] = None,
-    setup: Annotated[str | None, typer.Option(metavar="COMMAND", help="Before the executions of a launch.")] = None,
+    cwd: Annotated[str | None, Option(metavar="DIR", help="Its working directory.")] = None,
+    stdin: Annotated[str | None, Option(metavar="FILE", help="Its stdin; default empty.")] = None,
+    setup: Annotated[str | None, Option(metavar="COMMAND", help="Run before the executions of a launch.")] = None,
     before: Annotated[
-        str | None, typer.Option("--prepare", metavar="COMMAND", help="Before every execution; not timed.")
+        str | None, Option("--prepare", metavar="COMMAND", help="Run before every execution; not timed.")
     ] = None,
-    cleanup: Annotated[str | None, typer.Option(metavar="COMMAND", help="After the executions of a launch.")] = None,
-    shell: Annotated[bool, typer.Option("--shell", help="Give the line to /bin/sh.")] = False,
-    ignore_failure: Annotated[bool, typer.Option("--ignore-failure", help="Any exit status will do.")] = False,
-    steps: Annotated[int, typer.Option(min=1, help="Executions of a launch that count.")] = 1,
+    cleanup: Annotated[str | None, Option(metavar="COMMAND", help="Run after the executions of a launch.")] = None,
+    shell: Annotated[bool, Option("--shell", help="Pass the line to /bin/sh.")] = False,
+    ignore_failure: Annotated[bool, Option("--ignore-failure", help="Accept any exit status.")] = False,
+    steps: Annotated[int, Option(min=1, help="Counted executions per launch.")] = 1,
     warmup: Annotated[
-        int | None, typer.Option(min=0, help="Executions of a launch before those that count; 0, of a service 1.")
+        int | None, Option(min=0, help="Executions per launch before the counted ones; default 0, 1 for a service.")
     ] = None,
     items: Annotated[
-        str | None, typer.Option(metavar="N|REGEX", help="Items that it handles, or where its output says so.")
+        str | None, Option(metavar="N|REGEX", help="Items per execution, or their match in its output.")
     ] = None,
     throughput: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Where it prints items per second; for programs of fixed time.")
+        str | None, Option(metavar="REGEX", help="Match items per second in its output, for programs of fixed time.")
     ] = None,
-    seconds: Annotated[str | None, typer.Option(metavar="REGEX", help="Where it prints the seconds to count.")] = None,
+    seconds: Annotated[str | None, Option(metavar="REGEX", help="Match the seconds to count in its output.")] = None,
     serve: Annotated[
-        str | None, typer.Option(metavar="COMMAND", help="Measure a server: its line, with {port} and {threads}.")
+        str | None, Option(metavar="COMMAND", help="Measure this server, with {port} and {threads} in its line.")
     ] = None,
     load: Annotated[
-        str | None, typer.Option(metavar="COMMAND", help="What puts the server under load, with {clients} or {rate}.")
+        str | None, Option(metavar="COMMAND", help="The load generator of the server, with {clients} or {rate}.")
     ] = None,
     latency: Annotated[
         list[str] | None,
-        typer.Option(metavar="p99=REGEX", help="Where the load prints a latency such as 1.2ms; may be repeated."),
+        Option(metavar="p99=REGEX", help="Match a latency such as 1.2ms in the generator's output; may be repeated."),
     ] = None,
-    clients: Annotated[str | None, typer.Option(help="Numbers of clients such as 1,4,16.")] = None,
-    rate: Annotated[list[float] | None, typer.Option(help="Requests per second to offer; may be repeated.")] = None,
+    clients: Annotated[str | None, Option(help="Numbers of clients such as 1,4,16.")] = None,
+    rate: Annotated[list[float] | None, Option(help="Requests per second to offer; may be repeated.")] = None,
     ready: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="What the server prints when ready; its port if left out.")
+        str | None, Option(metavar="REGEX", help="Match the server's output when ready; default when its port is open.")
     ] = None,
     file: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="A file to fill in; {NAME} is its copy. May be repeated."),
+        Option(metavar="NAME=FILE", help="Fill in this file; {NAME} is the path of the copy; may be repeated."),
     ] = None,
-    port: Annotated[int | None, typer.Option(help="The server's port, where it cannot be told {port}.")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Loads of a launch of a service that count.")] = SERVICE_ROUNDS,
-    weak: Annotated[
-        bool, typer.Option("--weak", help="Items grow with cores: {items} in the line is as many.")
-    ] = False,
+    port: Annotated[int | None, Option(help="The server's port, if its line has no {port}.")] = None,
+    rounds: Annotated[int, Option(min=1, help="Counted loads per launch of a service.")] = SERVICE_ROUNDS,
+    weak: Annotated[bool, Option("--weak", help="Weak scaling: {items} grows with the cores.")] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Results folder; results/NAME if left out.")
+        Path | None, Option("-o", "--output", metavar="DIR", help="Results folder; default results/NAME.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every run and its CPUs; make none.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the runs and their CPUs; measure nothing.")] = False,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
     again: Again = False,
     full: Full = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
+    no_report: Annotated[bool, Option("--no-report", help="Write no page at the end.")] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Measure a program, given as one would start it, and say how many cores to give it.
+    """Measure a program and show how many cores to give it.
 
-    {threads}, {cores}, {smt}, {cpus} and {items} are filled in; {{word}} is {word}. OMP_NUM_THREADS and its like are
-    set to the threads of every run. The study is kept beside the results, to be edited and given to sweep.
+    {threads}, {cores}, {smt}, {cpus} and {items} are filled in; {{word}} is {word}. OMP_NUM_THREADS and similar
+    variables are set to the threads of the run. The study is stored with the results, to be edited and run by sweep.
 
-    With --serve a server is measured under --load, which runs on the other cores and prints its --throughput.
+    With --serve, a server is measured under --load, which runs on the other cores and prints its --throughput.
 
     Example: scaling run -- zstd -T{threads} -f data -o /dev/null
     """
@@ -130,8 +126,8 @@ def run(
     of_service = {
         "serve": serve,
         "load": load,
-        "latency": _pairs("latency", latency),
-        "files": _pairs("file", file),
+        "latency": parse_pairs("latency", latency, "NAME=REGEX, such as p99=99%\\s+(\\S+)"),
+        "files": parse_pairs("file", file, "NAME=FILE, such as conf=nginx.conf"),
         "ready": ready,
         "port": port,
     }
@@ -160,16 +156,17 @@ def run(
         results = carry_out_job(job, redo_of(retry_failed, again), not no_wait, Progress())
     finish(results, no_report, verbose)
     if not all(answer.is_answer for answer in results.answers):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _programs(
     words: list[str], name: str | None, shell: bool, shared: Mapping[str, Any], service: Mapping[str, Any]
 ) -> tuple[Program, ...]:
-    """The programs of a command line, or its service."""
     if not service:
-        given = _split(words, name)
-        return tuple(Program(name=one.name, command=one.command(shell), **shared) for one in given)
+        return tuple(
+            Program(name=own_name, command=" ".join(command) if shell else command, **shared)
+            for own_name, command in _split(words, name)
+        )
     if SERVICES not in program_tables() or words:
         raise StudyError("--serve and --load describe a service; leave out the program after --")
     line = str(service.get("serve", "service"))
@@ -177,65 +174,38 @@ def _programs(
     return (program_tables()[SERVICES](name=name or program_name(line.split()), **facts, **service),)
 
 
-def _pairs(option: str, texts: list[str] | None) -> tuple[tuple[str, str], ...]:
-    """NAME=VALUE, as often as it was given."""
-    pairs = [text.partition("=") for text in texts or ()]
-    for name, _, value in pairs:
-        if not (name and value):
-            raise StudyError(f"--{option} {name}: write NAME=VALUE, such as p99=REGEX or conf=nginx.conf")
-    return tuple((name, value) for name, _, value in pairs)
-
-
 def _threads_note(program: Program) -> str | None:
-    """A question where a program seems to have the same number of threads on any number of cores."""
+    """A note about a program that seems to have a fixed number of threads."""
     words = program.command.split() if isinstance(program.command, str) else program.command
     fixed = fixed_threads(words)
     if fixed is None:
         return None
-    follows = re.sub(r"\d+$", "{threads}", fixed)
-    return f"{program.name} gets '{fixed}' on any number of cores; are these its threads? then write '{follows}'"
+    variable = re.sub(r"\d+$", "{threads}", fixed)
+    return f"{program.name} gets '{fixed}' on any number of cores; if these are its threads, write '{variable}'"
 
 
 def _items(text: str | None) -> int | str | None:
-    """A number of items, or where the output says how many."""
     if text is None or not text.isdecimal():
         return text
     if len(text) > MOST_DIGITS:
-        raise StudyError(f"--items: {excerpt(text)} is a number of {len(text)} digits; give one that can be counted to")
+        raise StudyError(f"--items {excerpt(text)} has {len(text)} digits; give at most {MOST_DIGITS}")
     return int(text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A program as it was given: its name, and its words."""
-
-    name: str
-    words: tuple[str, ...]
-
-    def command(self, shell: bool) -> str | tuple[str, ...]:
-        """Its words or, for a shell, its line."""
-        return " ".join(self.words) if shell else self.words
-
-
-def _split(words: Sequence[str], name: str | None) -> list[_Given]:
-    """The programs of a command line: the first has the name given before it, the others those after ++."""
+def _split(words: Sequence[str], name: str | None) -> list[tuple[str, tuple[str, ...]]]:
     parts: list[list[str]] = [[]]
     for word in words:
         if word == NEXT:
             parts.append([])
         else:
             parts[-1].append(word)
-    return [_given(parts[0], name), *(_named(part) for part in parts[1:])]
-
-
-def _named(part: list[str]) -> _Given:
-    """A further program: -n NAME if it has one, and -- if that was written."""
-    name = part[1] if len(part) > 1 and part[0] in ("-n", "--name") else None
-    return _given(part[2:] if name else part, name)
-
-
-def _given(part: list[str], name: str | None) -> _Given:
-    words = part[1:] if part[:1] == ["--"] else part
-    if not words:
-        raise StudyError("no program is given; write it as one would start it, as in: scaling run -- ./prog {threads}")
-    return _Given(name or program_name(words), tuple(words))
+    programs = []
+    for number, part in enumerate(parts):
+        if number:
+            name = part[1] if len(part) > 1 and part[0] in ("-n", "--name") else None
+            part = part[2:] if name else part
+        command = tuple(part[1:] if part[:1] == ["--"] else part)
+        if not command:
+            raise StudyError("no program is given; write it with its arguments, as in: scaling run -- ./prog {threads}")
+        programs.append((name or program_name(command), command))
+    return programs

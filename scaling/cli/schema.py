@@ -1,8 +1,8 @@
-"""`scaling schema`: the JSON Schema of what commands print."""
+"""`scaling schema`: the JSON Schemas of outputs."""
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from scaling.cli.printing import print_document, print_lines
 from scaling.errors import StudyError
@@ -12,10 +12,10 @@ from scaling.study.keys import did_you_mean
 
 def schema(
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[COMMAND]", help="One of those listed without it.")
+        list[str] | None, Argument(metavar="[COMMAND]", help="A command; without it, the commands are listed.")
     ] = None,
 ) -> None:
-    """Print the JSON Schema of what a command prints with --json, or of `export --format json`.
+    """Print the JSON Schema of a command's --json output, or of `export --format json`.
 
     Example: scaling schema compare
     """
@@ -25,7 +25,7 @@ def schema(
         return
     if command not in outputs():
         raise StudyError(
-            f"no JSON of a command '{command}'{did_you_mean(command, outputs())}; there is that of "
+            f"no JSON output of a command '{command}'{did_you_mean(command, outputs())}; choose from "
             f"{', '.join(outputs())}"
         )
     print_document(json_schema(command))

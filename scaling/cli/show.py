@@ -1,12 +1,11 @@
-"""`scaling show`: every point of a results folder."""
+"""`scaling show`: the answer and every point."""
 
 import sys
 from collections.abc import Callable
 from itertools import chain
-from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from scaling.analysis.backends import compare_backends
 from scaling.analysis.rules import Verdict
@@ -38,23 +37,17 @@ from scaling.reporting.points import (
 from scaling.reporting.sections import sections_facts, sections_notes, sections_table
 from scaling.results.evaluation import Evaluation
 
-# Of a folder with more series than this, the curves of the first are fitted.
+# At most this many series are fitted.
 MOST_SERIES = 20
-
-Why = Annotated[bool, typer.Option("--why", help="What efficiency is lost to at every point, and its peak memory.")]
-
-Quantiles = Annotated[bool, typer.Option("--quantiles", help="Median, p95, p99, sd and CV of the steps of points.")]
-
-Sections = Annotated[
-    bool, typer.Option("--sections", help="INIT, SETUP, RUN, MAIN and WALL of whole processes, normalised.")
-]
 
 
 def show(
     source: Source,
-    why: Why = False,
-    quantiles: Quantiles = False,
-    sections: Sections = False,
+    why: Annotated[bool, Option("--why", help="Causes of lost efficiency at every point, and peak memory.")] = False,
+    quantiles: Annotated[bool, Option("--quantiles", help="Median, p95, p99, sd and CV of step times.")] = False,
+    sections: Annotated[
+        bool, Option("--sections", help="INIT, SETUP, RUN, MAIN and WALL of whole processes, normalised.")
+    ] = False,
     cores_from: CoresFrom = None,
     columns: Columns = None,
     where: Where = "",
@@ -63,9 +56,9 @@ def show(
 ) -> None:
     """Show the answer, then every point: step time, speedup and efficiency, with intervals and verdicts.
 
-    Notes below say what speaks against points; with -v also the law of every series and what efficiency is lost to,
-    which --why has for every point. --quantiles has the median, p95 and p99 of all steps, and how far they scatter.
-    --sections has where the wall time of whole processes goes.
+    Notes list the doubts about points; with -v also the law of every series and the causes of lost efficiency.
+    --why shows these causes, --quantiles the distribution of step times, and --sections the wall time of whole
+    processes by section.
 
     Example: scaling show results/quick
     """
@@ -74,28 +67,27 @@ def show(
         "--quantiles": _print_quantiles,
         "--sections": _print_sections,
     }
-    asked = [view for view, given in zip(views, (why, quantiles, sections), strict=True) if given]
-    if len(asked) > 1:
-        raise FitError(f"{' and '.join(asked)} are tables of their own; give one of them at a time")
-    standings = _standings(source)
+    chosen = [view for view, given in zip(views, (why, quantiles, sections), strict=True) if given]
+    if len(chosen) > 1:
+        raise FitError(f"{' and '.join(chosen)} are separate tables; give one of them")
+    several = node_types_at(source)
+    standings: Standings | None = resolve(several.standings)(source) if several else None
     if standings and not standings.has_rows:
         _print_standings(standings, as_json)
         return
     results = load(source, cores_from=cores_from, columns=parse_columns(columns)).where(where)
     if as_json:
-        print_json(
-            _sections_facts(results) if sections else {**(standings.facts if standings else {}), **_facts(results)}
-        )
+        print_json({**(standings.facts if standings and not sections else {}), **_facts(results, sections)})
         return
     if standings and (verbose or not standings.is_complete):
         _print_standings(standings, as_json)
-    print_points(results, verbose, views[asked[0]] if asked else None)
+    print_points(results, verbose, views[chosen[0]] if chosen else None)
 
 
 def print_points(
     results: Results, verbose: bool = False, print_source: Callable[[OneSource], None] | None = None
 ) -> None:
-    """Print answers and points, or what else is to be printed of a source; of several node types one after another."""
+    """Print answers and points, or another view, for every node type."""
     for source in results.sources:
         if source.node_type:
             models = " and ".join(sorted(set(source.machines.values())))
@@ -111,12 +103,6 @@ def print_points(
             print_lines("")
 
 
-def _standings(path: Path) -> Standings | None:
-    """How far a sweep on node types has come; None where the results are of one machine."""
-    several = node_types_at(path)
-    return None if several is None else resolve(several.standings)(path)
-
-
 def _print_standings(standings: Standings, as_json: bool) -> None:
     if as_json:
         print_json({**standings.facts, "node_types": []})
@@ -128,13 +114,13 @@ def _print_standings(standings: Standings, as_json: bool) -> None:
 
 
 def _beside(results: Results, source: OneSource) -> Beside | None:
-    """What is said of a node type beside its points."""
+    """The additions of a feature to the points of a node type."""
     several = node_types_at(results.path)
     return None if several is None else resolve(several.beside_points)(source)
 
 
 def _print_source(source: OneSource, verbose: bool) -> None:
-    """Answers and a table on stdout, and on stderr notes, those that change what the answer is worth first."""
+    """Print answers and points on stdout, and notes on stderr, the gravest first."""
     result, points = source.glance(MOST_SERIES), source.points
     print_answers([answer.sentence for answer in study_answers(result)], verbose)
     if verbose and sys.stdout.isatty():
@@ -143,7 +129,7 @@ def _print_source(source: OneSource, verbose: bool) -> None:
     print_table(points_table(points))
     backends = compare_backends(point.summary for point in points)
     if backends:
-        print_lines("", "step time side by side, and how many times that of the fastest:")
+        print_lines("", "step times side by side, and as multiples of the fastest:")
         print_table(backends_table(backends))
     worst = [verdict for verdict in Verdict if verdict is not Verdict.OK]
     notes = [*source.notes, *point_remarks(points, worst), *grouped(result.complaints), *_explanations(result)]
@@ -153,52 +139,39 @@ def _print_source(source: OneSource, verbose: bool) -> None:
 
 
 def _explanations(result: Evaluation) -> list[str]:
-    """What efficiency is lost to, what features say, and the law of every series."""
-    summaries = [point.summary for point in result.points]
-    of_features = (resolve(function)(summaries) for feature in features() for function in feature.sentences)
+    """The causes of lost efficiency, the sentences of features, and the law of every series."""
+    of_features = (resolve(function)(result.summaries) for feature in features() for function in feature.sentences)
     return [*loss_sentences(result.points), *chain.from_iterable(of_features), *map(fit_sentence, result.fits)]
 
 
 def _print_losses(source: OneSource) -> None:
-    """A table of what efficiency is lost to, and a sentence where it is not known in full."""
     print_table(losses_table(source.points))
     unknown = not_decomposed_sentence(source.points), not_counted_sentence(source.points)
     print_notes(filter(None, [*source.notes, *unknown]))
 
 
 def _print_quantiles(source: OneSource) -> None:
-    """A table of quantiles of steps."""
     print_table(quantiles_table(source.points))
     print_notes(source.notes)
 
 
 def _print_sections(source: OneSource) -> None:
-    """A table of the sections of whole processes, and on stderr which runs were none."""
     print_table(sections_table(source.sections))
     print_notes([*source.notes, *sections_notes(source.sections)])
 
 
-def _sections_facts(results: Results) -> dict[str, object]:
+def _facts(results: Results, sections: bool) -> dict[str, object]:
+    facts = [sections_facts(one.sections) if sections else _points(results, one) for one in results.sources]
     if not results.has_node_types:
-        return sections_facts(results.sources[0].sections)
-    return {"node_types": [{"node_type": one.node_type, **sections_facts(one.sections)} for one in results.sources]}
+        return facts[0]
+    names = [source.node_type for source in results.sources]
+    return {"node_types": [{"node_type": name, **own} for name, own in zip(names, facts, strict=True)]}
 
 
-def _facts(results: Results) -> dict[str, object]:
-    if not results.has_node_types:
-        return _points(results.sources[0])
+def _points(results: Results, source: OneSource) -> dict[str, object]:
+    beside = _beside(results, source)
     return {
-        "node_types": [
-            {"node_type": source.node_type, **_points(source), **(beside.facts if beside else {})}
-            for source in results.sources
-            for beside in [_beside(results, source)]
-        ]
-    }
-
-
-def _points(source: OneSource) -> dict[str, object]:
-    answers = study_answers(source.glance(MOST_SERIES))
-    return {
-        "answers": [study_answer_facts(answer) for answer in answers],
+        "answers": [study_answer_facts(answer) for answer in study_answers(source.glance(MOST_SERIES))],
         "points": [point_facts(point) for point in source.points],
+        **(beside.facts if beside else {}),
     }

@@ -1,4 +1,4 @@
-"""`scaling sweep`: carry out a study, or go on with one."""
+"""`scaling sweep`: run or resume a study."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -6,13 +6,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from scaling.analysis.rules import Verdict
 from scaling.api.measuring import Job, carry_out_job, prepare, redo_of, run_on_cluster
 from scaling.api.results import Results, load
 from scaling.cli.options import Again, Full, NoWait, RetryFailed, Verbose
-from scaling.cli.printing import print_lines, print_most_important, print_note, print_notes
+from scaling.cli.printing import print_lines, print_most_important, print_note
 from scaling.cli.progress import Progress
 from scaling.cli.show import print_points
 from scaling.errors import Interrupted, ScalingError, StudyError
@@ -21,49 +21,48 @@ from scaling.reporting.verdicts import verdict_counts
 from scaling.reporting.words import count, long_duration, point_words
 from scaling.study.planning import estimated_seconds
 
-# Of what a study leaves out so many notes are printed before it begins.
+# Without --verbose, at most this many notes about left-out parts of a study are printed.
 MOST_PLANNING_NOTES = 3
 
 
 def sweep(
     study: Annotated[
-        str, typer.Argument(metavar="[STUDY]", help="A ready-made study by name, or a TOML file.")
+        str, Argument(metavar="[STUDY]", help="The name of a ready-made study, or a TOML file.")
     ] = "quick",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Results folder; results/NAME if left out.")
+        Path | None, Option("-o", "--output", metavar="DIR", help="Results folder; default results/NAME.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print every run, its CPUs and the time; make none.")
+        bool, Option("--dry-run", help="Print the runs, their CPUs and the time; measure nothing.")
     ] = False,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the study; may be repeated.")
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a key of the study; may be repeated.")
     ] = None,
     no_wait: NoWait = False,
     budget: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="TIME",
-            help="Spend this long, such as 10m: whole blocks, then more launches where intervals are widest.",
+            help="Measure for this long, such as 10m: whole blocks, then launches for the widest intervals.",
         ),
     ] = None,
     retry_failed: RetryFailed = False,
     again: Again = False,
     cluster: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Run it on every node type that this TOML file describes."),
+        Path | None, Option(metavar="FILE", help="Run the study on every node type in this TOML file.")
     ] = None,
     full: Full = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
+    no_report: Annotated[bool, Option("--no-report", help="Write no page at the end.")] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Run a study; the same command again goes on where it stopped.
+    """Run a study; the same command again resumes it.
 
     Example: scaling sweep quick --set cores=1-4 -o results/four
     """
     redo = redo_of(retry_failed, again)
     if cluster is not None:
         if dry_run:
-            raise StudyError("--cluster does not go with --dry-run: only the nodes know what a study means")
+            raise StudyError("--cluster has no --dry-run, because only the nodes know their CPUs; leave out --dry-run")
         results, incomplete = run_on_cluster(study, output, cluster, settings or [], redo, Progress(), full, budget)
         finish(results, no_report, verbose, incomplete)
         return
@@ -76,17 +75,17 @@ def sweep(
         results = carry_out_job(job, redo, not no_wait, Progress())
     finish(results, no_report, verbose, more_launches=_more_launches(study, output, settings or [], job))
     if not any(point.summary.step for point in results.sources[0].points):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def print_job_notes(job: Job, verbose: bool) -> None:
-    """What a job leaves out; with -v also what few act on."""
+    """Print what a job leaves out, and with -v its details."""
     print_most_important([*job.notes, *(job.details if verbose else ())], verbose, MOST_PLANNING_NOTES)
 
 
 @contextmanager
 def answer_when_interrupted(folder: Path, verbose: bool) -> Iterator[None]:
-    """Print the answer and the points that the rows so far give where measuring is interrupted."""
+    """Print the answer and the points so far after an interrupt."""
     try:
         yield
     except Interrupted:
@@ -98,51 +97,43 @@ def answer_when_interrupted(folder: Path, verbose: bool) -> Iterator[None]:
 def finish(
     results: Results, no_report: bool, verbose: bool, incomplete: Sequence[str] = (), more_launches: str | None = None
 ) -> None:
-    """Print answers and points, what to do next, and where the page is once it is made.
-
-    The status is 1 where a node type is not complete.
-    """
+    """Print answers, points and next steps, and write the page; the exit status is 1 with incomplete node types."""
     print_points(results, verbose)
     if incomplete:
-        print_note(f"not complete: {', '.join(incomplete)}; give the same command again to go on")
+        print_note(f"not complete: {', '.join(incomplete)}; give the same command again to resume")
     if more_launches is not None:
-        print_notes(_next_steps(results, more_launches))
+        verdicts = [point.verdict for point in results.sources[0].points]
+        unsettled = [verdict for verdict in verdicts if verdict in (Verdict.IMPRECISE, Verdict.DISTURBED)]
+        if unsettled:
+            advice = f"for more launches, best on a quieter machine: `{more_launches}`"
+            print_note(f"{verdict_counts(unsettled)}; {advice}")
     print_results(results, no_report)
     if incomplete:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def print_results(results: Results, no_report: bool) -> None:
-    """Where results are, and the page, which is made first."""
+    """Print the paths of the results and of their page."""
     page = "" if no_report or not results.sources else f"; {report_note(results)}"
     print_note(f"results are in {results.path}{page}")
 
 
 def _more_launches(study: str, output: Path | None, settings: Sequence[str], job: Job) -> str:
-    """The command that goes on with twice as many launches."""
     kept = [setting for setting in settings if setting.partition("=")[0].strip() != "launches"]
     given = [word for setting in (*kept, f"launches={2 * job.study.launches}") for word in ("--set", setting)]
     return shlex.join(["scaling", "sweep", study, *given, *([] if output is None else ["-o", str(output)])])
 
 
-def _next_steps(results: Results, more_launches: str) -> list[str]:
-    """The command that makes more launches, where points are not known well enough."""
-    points = results.sources[0].points
-    unsettled = [point.verdict for point in points if point.verdict in (Verdict.IMPRECISE, Verdict.DISTURBED)]
-    more = f"{verdict_counts(unsettled)}; for more launches, best when less goes on: `{more_launches}`"
-    return [more] if unsettled else []
-
-
 def report_note(results: Results) -> str:
-    """Where the page is, or why there is none: the rows are safe, so nothing about their page fails a sweep."""
+    """Write the page, and return its path or the reason for its absence, which must not fail a sweep."""
     try:
         return f"the page that shows them is {results.report()}"
     except Exception as error:
-        return f"no page was made of them ({error}); `scaling report {results.path}` tries again"
+        return f"no page was written ({error}); `scaling report {results.path}` tries again"
 
 
 def print_plan(job: Job) -> None:
-    """Every run with its CPUs, then how long they should take."""
+    """Print every run with its CPUs, then the expected time."""
     walls = job.schedule().walls
     for number, run in enumerate(job.plan.runs, 1):
         cpus = format_list(run.flat_cpus)
@@ -152,7 +143,5 @@ def print_plan(job: Job) -> None:
     bound = "at most about" if has_limit and not walls else "about"
     print_lines(f"{count(len(job.plan.runs), 'run')}, {bound} {long_duration(seconds)}")
     if job.budget_seconds is not None:
-        spent = long_duration(job.budget_seconds)
-        print_lines(
-            f"a budget of {spent} makes fewer whole blocks where it is short, further launches where there is more"
-        )
+        budget = long_duration(job.budget_seconds)
+        print_lines(f"a budget of {budget} drops blocks that do not fit, or adds launches if time is left")

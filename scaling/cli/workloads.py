@@ -1,32 +1,32 @@
-"""`scaling workloads`: what can be measured, and what of it a machine achieves."""
+"""`scaling workloads`: the ready-made workloads, and the rates that networks achieve."""
 
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from scaling.analysis.roofline import RooflinePoint
 from scaling.api.roofline import achieved_in
 from scaling.cli.options import Json
-from scaling.cli.printing import print_json, print_note, print_table
+from scaling.cli.printing import print_json, print_note, print_notes, print_table
 from scaling.reporting.workloads import ceiling_sentences, model_facts, model_table, workloads_table
 from scaling.running.workload_counts import counts
 from scaling.study.catalogue import is_installed, missing_extra_sentence, read_catalogue
 
 Folders = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[DIR…]", help="Results folders of one machine: show what its networks achieve."),
+    Argument(metavar="[DIR…]", help="Results folders of one machine: show the rates of its networks."),
 ]
 
 
 def workloads(folders: Folders = None, as_json: Json = False) -> None:
-    """Show what can be measured: paper, layers, parameters, forward GMACs per item, memory, modes, sizes.
+    """List the workloads: paper, layers, parameters, forward GMACs per item, memory, modes, sizes.
 
-    Parameters and GMACs are counted on the networks themselves, at published size: half a minute the first time.
-    Your own comes as "file.py:factory", any program as "command: ./prog --threads {intra}". With results folders: the
-    GFLOP/s each network achieved, its arithmetic intensity, and its share of the ceilings `scaling sweep ceilings`
-    measured.
+    Parameters and GMACs are counted on the networks at published size, which takes half a minute the first time.
+    Give your own workload as "file.py:factory", and a program as "command: ./prog --threads {intra}". With results
+    folders: GFLOP/s and arithmetic intensity of each network, and its share of the measured ceilings of
+    `scaling sweep ceilings`.
 
     Example: scaling workloads results/minsky results/ceilings
     """
@@ -52,6 +52,5 @@ def _print_models(points: list[RooflinePoint], as_json: bool) -> None:
         print_json({"points": [model_facts(point) for point in points]})
         return
     print_table(model_table(points))
-    for sentence in ceiling_sentences(points):
-        print_note(sentence)
-    print_note("GFLOPs are of products and convolutions; bytes as if nothing stayed in a cache between operations")
+    print_notes(ceiling_sentences(points))
+    print_note("GFLOPs count products and convolutions; bytes assume empty caches between operations")

@@ -1,1 +1,1 @@
-"""What a run leaves behind."""
+"""Rows, results folders, evaluations, exports and other tools' files."""

@@ -1,13 +1,12 @@
-"""Series from a plain CSV of any tool: `cores` with `seconds` or `throughput`; optionally `series` and `launch`.
+"""Series from a plain CSV of any tool: `cores` with `seconds` or `throughput`, optionally `series` and `launch`.
 
-Columns of other names are mapped to these. Repeated rows are launches. Rows that also share a `launch` are steps of one
-launch, which counts once, by their median.
-What cannot be understood is refused by line and column. Read line by line, so that a million rows are no matter.
+Repeated rows are launches. Rows that share a `launch` are its steps, and their median counts. Errors name line and
+column. Reading line by line makes a million rows affordable.
 """
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from math import inf
 from pathlib import Path
@@ -19,18 +18,17 @@ from scaling.errors import StoreError, count, excerpt
 from scaling.results.files import open_input
 
 KNOWN = ("cores", "seconds", "throughput", "series", "launch")
-# A count with so many different values is a measurement of something else.
+# A column with more different values than this does not hold core counts.
 MOST_COUNTS = 5000
 
-# Below this a number has no reciprocal.
+# Smaller numbers have no reciprocal.
 LEAST = float_info.min
 
-# Launches of one count: by the `launch` column, or one per row.
-_Values = dict[str, list[float]] | list[float]
+_Counts = dict[float, dict[str, list[float]]]
 
 
 def read_csv_series(path: Path, columns: Mapping[str, str] | None = None) -> list[Series]:
-    """The series of a CSV file, in the order they first appear; `columns` are names of ours and what it calls them."""
+    """Read the series of a CSV in order of appearance; `columns` maps our names to column names."""
     try:
         with open_input(path) as file:
             return _Reader(path, columns or {}).series(file)
@@ -41,14 +39,14 @@ def read_csv_series(path: Path, columns: Mapping[str, str] | None = None) -> lis
 
 
 class _Reader:
-    """One pass over a file that knows where it is, so that an error names the line."""
+    """One pass over a file, which keeps the line number for errors."""
 
     def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
         self.path = path
         self.called = {name.strip().lower(): column.strip().lower() for name, column in columns.items()}
         for name in self.called:
             if name not in KNOWN:
-                raise StoreError(f"column {name}=…: a CSV has no such column; there are {', '.join(KNOWN)}")
+                raise StoreError(f"column {name}=…: a CSV has no such column; choose from {', '.join(KNOWN)}")
         self.line = 1
 
     def series(self, file: Iterator[str]) -> list[Series]:
@@ -60,15 +58,12 @@ class _Reader:
         try:
             names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter))]
         except csv.Error as error:
-            raise StoreError(f"{self.path} line 1 is not CSV: {error}; put that line right") from error
+            raise StoreError(f"{self.path} line 1 is not CSV: {error}; correct that line") from error
         columns = self._columns(names)
         values_by_series = self._read_values(csv.reader(lines, delimiter=delimiter, strict=True), columns, len(names))
         if not values_by_series:
             raise StoreError(f"{self.path} line 2: no row follows the header; a law needs at least two core counts")
-        throughput = "throughput" in columns
-        return [
-            self._one_series(name or self.path.stem, counts, throughput) for name, counts in values_by_series.items()
-        ]
+        return [self._one_series(name or self.path.stem, counts, columns) for name, counts in values_by_series.items()]
 
     def _columns(self, names: list[str]) -> dict[str, int]:
         for name in names:
@@ -97,34 +92,20 @@ class _Reader:
         hint = f"; is it '{near[0]}'? name it as {first} with `columns=`" if near else f"; name {first} with `columns=`"
         return f"{self.path} line 1 has no column '{wanted}' (it has {', '.join(names)}){hint}"
 
-    def _read_values(
-        self, rows: Iterator[list[str]], columns: dict[str, int], width: int
-    ) -> dict[str, dict[float, _Values]]:
-        values_by_series: dict[str, dict[float, _Values]] = {}
+    def _read_values(self, rows: Iterator[list[str]], columns: dict[str, int], width: int) -> dict[str, _Counts]:
+        """Values by series, cores and launch; without a `launch` column, all launches are in one list."""
+        values: dict[str, _Counts] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
         cores_at, name_at, launch_at = columns["cores"], columns.get("series"), columns.get("launch")
         value_name = "seconds" if "seconds" in columns else "throughput"
         value_at, seen_cores = columns[value_name], dict[str, float]()
         for row in self._rows(rows, width):
             text = row[cores_at]
-            cores = seen_cores.get(text)
-            if cores is None:
-                cores = seen_cores[text] = self._positive(text, "cores")
-            try:
-                value = float(row[value_at])
-            except ValueError:
-                value = -1.0
-            if not LEAST <= value < inf:
-                value = self._positive(row[value_at], value_name)
-            counts = values_by_series.setdefault("" if name_at is None else row[name_at].strip(), {})
-            if launch_at is None:
-                values = counts.setdefault(cores, [])
-                assert isinstance(values, list)
-                values.append(value)
-            else:
-                launches = counts.setdefault(cores, defaultdict(list))
-                assert isinstance(launches, dict)
-                launches[row[launch_at].strip()].append(value)
-        return values_by_series
+            if text not in seen_cores:
+                seen_cores[text] = self._positive(text, "cores")
+            name = "" if name_at is None else row[name_at].strip()
+            launch = "" if launch_at is None else row[launch_at].strip()
+            values[name][seen_cores[text]][launch].append(self._positive(row[value_at], value_name))
+        return values
 
     def _rows(self, rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
         reader = rows
@@ -140,27 +121,27 @@ class _Reader:
                     )
                 yield row
         except csv.Error as error:
-            raise StoreError(f"{self.path} line {self.line + 1} is not CSV: {error}; put that line right") from error
+            raise StoreError(f"{self.path} line {self.line + 1} is not CSV: {error}; correct that line") from error
 
     def _positive(self, text: str, column: str) -> float:
-        """A number above zero, or a complaint that says where it is not."""
+        """Parse a number above 0, or raise an error with its place."""
         where = f"{self.path} line {self.line}, column {column}:"
         try:
             value = float(text)
         except ValueError:
             what = "the field is empty" if not text.strip() else f"'{excerpt(text.strip())}' is not a number"
-            raise StoreError(f"{where} {what}; give a number above 0 or take the line out") from None
+            raise StoreError(f"{where} {what}; give a number above 0 or remove the line") from None
         if not LEAST <= value < inf:
             raise StoreError(
-                f"{where} {excerpt(text.strip())} is not a finite number above 0; put it right or take the line out"
+                f"{where} {excerpt(text.strip())} is not a finite number above 0; correct it or remove the line"
             )
         return value
 
-    def _one_series(self, name: str, counts: dict[float, _Values], throughput: bool) -> Series:
+    def _one_series(self, name: str, counts: _Counts, columns: Collection[str]) -> Series:
         if len(counts) < 2:
             (only,) = counts
             raise StoreError(
-                f"{self.path} column cores: series '{name}' has one count only ({only:g}), up to line {self.line}; "
+                f"{self.path} column cores: series '{name}' has only one count ({only:g}), up to line {self.line}; "
                 "a law needs at least two, and four to distinguish it from another"
             )
         if len(counts) > MOST_COUNTS:
@@ -168,12 +149,10 @@ class _Reader:
                 f"{self.path} column cores: series '{name}' has {len(counts)} different counts; at most {MOST_COUNTS} "
                 "can be fitted, so round them"
             )
-        observations = tuple(
-            Observation(cores, _launch_seconds(values, throughput)) for cores, values in sorted(counts.items())
-        )
-        return Series(name, observations, "units" if throughput else "runs", key=table_key(name))
-
-
-def _launch_seconds(values: _Values, throughput: bool) -> tuple[float, ...]:
-    launches = values if isinstance(values, list) else [median(steps) for steps in values.values()]
-    return tuple(1.0 / value for value in launches) if throughput else tuple(launches)
+        has_throughput = "throughput" in columns
+        observations = []
+        for cores, launches in sorted(counts.items()):
+            values = [median(steps) for steps in launches.values()] if "launch" in columns else launches[""]
+            seconds = [1.0 / value for value in values] if has_throughput else values
+            observations.append(Observation(cores, tuple(seconds)))
+        return Series(name, tuple(observations), "units" if has_throughput else "runs", key=table_key(name))

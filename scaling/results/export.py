@@ -1,8 +1,7 @@
-"""Rows for other tools, and read back as rows where that is possible.
+"""Exports of rows for other tools; CSV and JSON can be read back.
 
-A flat table with one line per run, as CSV or Parquet; the rows themselves as one JSON document; the launches that count
-as a benchmark suite of pyperf, with a benchmark per point, or as input of Extra-P, with a call path per series (its
-JSON format: parameters, and measurements by call path and metric).
+CSV and Parquet have one line per run, JSON the rows themselves. pyperf gets a benchmark per point, Extra-P a call path
+per series (its JSON format: parameters, and measurements by call path and metric), both with counted launches only.
 """
 
 import csv
@@ -10,7 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, Field, asdict, fields
+from dataclasses import MISSING, asdict, fields
 from functools import lru_cache
 from io import StringIO
 from itertools import chain
@@ -29,6 +28,7 @@ from scaling.errors import OtherSchemaError, StoreError, need
 from scaling.machine.topology import Machine
 from scaling.results.files import open_input, open_output
 from scaling.results.rows import (
+    ASKED,
     SCHEMA,
     Outcome,
     Pairs,
@@ -37,17 +37,18 @@ from scaling.results.rows import (
     launch_of,
     launch_seconds,
     quiet_steps,
+    requested_settings,
     row_from_facts,
     row_to_json,
 )
-from scaling.study.planning import Point, RunCpus
+from scaling.study.planning import Point
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Format = Literal["csv", "parquet", "json", "pyperf", "extrap", "markdown"]
 
-# Nested, or whole pages of text: these stay in `rows.jsonl`.
+# Nested fields and long texts, which a table leaves out.
 NOT_IN_A_TABLE = (
     "sections",
     "truth",
@@ -59,44 +60,41 @@ NOT_IN_A_TABLE = (
     "figures",
 )
 
-# Columns that hold several values, in a CSV as JSON, beside `step_seconds`.
+# Columns of lists besides `step_seconds`; a CSV has them as JSON.
 LISTS = ("cautions", "turns")
 
-# Numbers from the first to below the second have no exponent in JSON, whoever writes it.
+# Every JSON writer prints numbers in this range without an exponent.
 WITHOUT_EXPONENT = 1e-4, 1e15
 
-# Columns by which our own CSV is told from one of another tool's making, and how our own JSON begins.
+# Columns of our own CSV, and the beginning of our own JSON.
 OWN_COLUMNS = {"workload", "cores", "asked_intra", "median_seconds", "step_seconds", "machine_fingerprint"}
 OWN_JSON = re.compile(r'\s*\{\s*("schema"\s*:\s*\d+\s*,\s*)?"rows"\s*:\s*\[')
 
 
 class CsvLine(NamedTuple):
-    """A run as a line of a table, and the columns it has."""
+    """A run as a line of a table, with its columns."""
 
     columns: tuple[str, ...]
     line: bytes
 
 
 def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> int:
-    """Write rows to a file or an open stream and return how many there were."""
+    """Write rows to a file or an open stream, and return their number."""
     if form == "parquet":
         need("pyarrow", "parquet", "Parquet files")
-    return _write(WRITERS[form](rows), target)
-
-
-def _write(write: Callable[[BinaryIO], int], target: Path | BinaryIO) -> int:
+    write = WRITERS[form](rows)
     if isinstance(target, Path):
         with open_output(target) as file:
             return write(file)
     return write(target)
 
 
-# The steps of a launch are one field, which may be longer than csv takes by itself.
+# The steps of a launch are one field, which may exceed the default limit of csv.
 csv.field_size_limit(sys.maxsize)
 
 
 def is_export(path: Path) -> bool:
-    """Whether a file is a CSV or JSON that `write_export` has written."""
+    """Whether `write_export` wrote a CSV or JSON."""
     try:
         with open_input(path) as file:
             head = file.readline()
@@ -108,12 +106,15 @@ def is_export(path: Path) -> bool:
 
 
 def read_export(path: Path) -> Iterator[Row]:
-    """The rows of an exported file; what a table has no room for (environment, output of the program) a CSV lacks."""
+    """Read the rows of an exported file; a CSV has no environment and no output of the program."""
     try:
         with open_input(path) as file:
             is_json = file.read(256).lstrip()[:1] == "{"
         with open_input(path) as file:
-            yield from _read_json(path, _decode(file.read())) if is_json else _read_rows(path, csv.DictReader(file))
+            if is_json:
+                yield from _read_json(path, _decode(file.read()))
+            else:
+                yield from _read_rows(f"{path} line", enumerate(csv.DictReader(file), 2), _row_facts)
     except (OSError, ValueError, csv.Error, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
@@ -126,23 +127,21 @@ def _read_json(path: Path, document: dict[str, Any]) -> Iterator[Row]:
         raise OtherSchemaError(
             f"{path} has schema {document.get('schema')}, and this version reads {SCHEMA}; export it again"
         )
-    for number, facts in enumerate(document["rows"], 1):
-        try:
-            yield row_from_facts(facts)
-        except (StoreError, KeyError, TypeError, AttributeError, ValueError) as error:
-            raise _not_exported(f"{path} row {number}", error) from error
+    return _read_rows(f"{path} row", enumerate(document["rows"], 1), lambda facts: facts)
 
 
-def _read_rows(path: Path, lines: Iterable[dict[str, str]]) -> Iterator[Row]:
-    for number, line in enumerate(lines, 2):
+def _read_rows(
+    place: str, items: Iterable[tuple[int, Any]], facts_of: Callable[[Any], dict[str, Any]]
+) -> Iterator[Row]:
+    for number, item in items:
         try:
-            yield row_from_facts(_row_facts({name: text or None for name, text in line.items()}))
+            yield row_from_facts(facts_of(item))
         except (StoreError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-            raise _not_exported(f"{path} line {number}", error) from error
+            raise _not_exported(f"{place} {number}", error) from error
 
 
 def _not_exported(place: str, error: Exception) -> StoreError:
-    """The error of a row that cannot be read; what Python says of a field that is not there helps nobody."""
+    """The error for an unreadable row, in our words if Python's do not help."""
     why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     if isinstance(error, AttributeError | TypeError):
         why = "a field is empty or of another type"
@@ -158,7 +157,7 @@ def csv_line(row: Row) -> CsvLine:
 
 
 def _numbers_json(numbers: Sequence[float]) -> str:
-    """Positive numbers as `json.dumps` writes them, most of them in a third of the time."""
+    """Positive numbers as `json.dumps` writes them, usually in a third of the time."""
     least, most = WITHOUT_EXPONENT
     if numbers and least <= min(numbers) and max(numbers) < most:
         return _encode(numbers).decode().replace(",", ", ")
@@ -168,16 +167,16 @@ def _numbers_json(numbers: Sequence[float]) -> str:
 _encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 
-# Rows of a folder have a handful of sets of columns between them.
+# Rows of a folder share a handful of column sets.
 @lru_cache(256)
 def _shared(columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns
 
 
 def _csv_writer(rows: Iterable[CsvLine]) -> Callable[[BinaryIO], int]:
-    """What writes lines as CSV. All of them are made first: a row that is refused leaves no half of a table.
+    """Make all lines first, so that a refused row leaves no partial table.
 
-    A column that only later rows have is last, and empty in the lines before.
+    Columns that only later rows have come last, and are empty in earlier lines.
     """
     columns: tuple[str, ...] = ()
     lines, widths = [], []
@@ -212,14 +211,13 @@ def _parquet_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
         try:
             data_frame(columns).to_parquet(file, index=False)
         except (OverflowError, ValueError, TypeError) as error:
-            raise StoreError(f"Parquet cannot hold what a row says: {error}; choose `form=csv`") from error
+            raise StoreError(f"Parquet cannot hold a value of a row: {error}; choose `form=csv`") from error
         return len(columns.get("cores", ()))
 
     return write
 
 
 def _json_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
-    """What writes rows as one document, a row per line."""
     lines = [row_to_json(row) for row in rows]
 
     def write(file: BinaryIO) -> int:
@@ -231,7 +229,7 @@ def _json_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
 
 
 def _pyperf_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
-    """What writes the launches that count as a suite of pyperf: a benchmark per point, a process per launch."""
+    """A pyperf suite of the counted launches: a benchmark per point, a process per launch."""
     by_launch = {(row.run.point, row.run.launch): row for row in rows}
     selection = select_points(summarize(map(launch_of, by_launch.values())))
     names = {series.key: series.name for series in selected_series(selection)}
@@ -250,14 +248,14 @@ def _pyperf_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
 
 
 def _limited_name(point: Point) -> str:
-    """The name of points under a CPU quota and of packs, which are in no series."""
+    """The name of points outside of series: under a CPU quota, or of packs."""
     quota = [] if point.quota is None else [f"quota={point.quota:g}"]
     replicas = [] if point.replicas == 1 else [f"replicas={point.replicas}"]
     return " ".join([point.subject, point.placement, f"smt{point.smt}", *quota, *replicas])
 
 
 def _extrap_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
-    """What writes the seconds of launches that count as Extra-P reads them: its parameter is the number of cores."""
+    """The seconds of counted launches by number of cores, for Extra-P."""
     selection = select_points(summarize(map(launch_of, rows)))
     measurements = {
         series.name.replace("->", "- >"): {
@@ -270,7 +268,7 @@ def _extrap_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
 
 def _document_writer(document: dict[str, Any], runs: int) -> Callable[[BinaryIO], int]:
     if not runs:
-        raise StoreError("no launch went well or none counts, so there is nothing to export; choose `form=csv`")
+        raise StoreError("there is nothing to export, because no launch succeeded or counts; choose `form=csv`")
 
     def write(file: BinaryIO) -> int:
         file.write(json.dumps(document, allow_nan=False, indent=1).encode() + b"\n")
@@ -288,12 +286,12 @@ WRITERS: dict[str, Callable[[Iterable[Row]], Callable[[BinaryIO], int]]] = {
 }
 
 
-# Columns of whole numbers by which frames are joined.
+# Integer columns by which frames are joined.
 WHOLE = ("cores", "smt")
 
 
 def data_frame(facts: Any, without_rows: Sequence[str] = ()) -> "pd.DataFrame":
-    """A data frame of columns, or of rows; one without rows has the columns that are usual."""
+    """A data frame of columns or rows; without rows, it has the columns `without_rows`."""
     need("pandas", "report", "data frames")
     import pandas as pd  # only frames need it, and it takes a second to import
 
@@ -309,7 +307,7 @@ def rows_frame(rows: Iterable[Row]) -> "pd.DataFrame":
 
 
 def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
-    """The table column by column, which takes far less memory than row by row; gaps are filled with None."""
+    """The table by columns, which takes far less memory than by rows; gaps become None."""
     columns: dict[str, list[Any]] = {}
     for number, row in enumerate(rows):
         flat = _flat(row)
@@ -324,12 +322,12 @@ def _columns(rows: Iterable[Row]) -> dict[str, list[Any]]:
 
 
 def _flat(row: Row) -> dict[str, Any]:
-    """A row with its nesting undone: the names of a row's JSON, with a prefix where two parts share one."""
+    """A flat row under the names of its JSON, with a prefix if two parts share a name."""
     run, outcome = row.run, row.outcome
     return {
         **_flat_point(run.point),
         "items": outcome.items_per_step,
-        "cpus": _flat_cpus(run.cpus),
+        "cpus": ",".join(map(str, chain.from_iterable(run.cpus))),
         "launch": run.launch,
         "seed": run.seed,
         "start": run.start,
@@ -344,7 +342,7 @@ def _flat(row: Row) -> dict[str, Any]:
         **_sections_columns(outcome.sections),
         **(_truth_columns(outcome.truth) if outcome.truth else _NO_TRUTH),
         **_witness_columns(row.witness),
-        **_flat_machine(row.machine),
+        **_machine_columns(row.machine),
         **_flat_versions(row.versions),
         "started_at": row.started_at,
         **({"energy": json.dumps([asdict(meter) for meter in row.energy])} if row.energy else {}),
@@ -352,7 +350,7 @@ def _flat(row: Row) -> dict[str, Any]:
 
 
 def _columns_of(names: Iterable[str], form: str = "{}") -> Callable[[object], dict[str, Any]]:
-    """What takes the fields of a value by their names as columns."""
+    """A function that turns fields of a value into columns."""
     fields = tuple(names)
     columns, values = tuple(form.format(name) for name in fields), attrgetter(*fields)
     return lambda value: dict(zip(columns, values(value), strict=True))
@@ -369,28 +367,16 @@ _truth_columns = _columns_of(StatedTruth.__dataclass_fields__, "truth_{}")
 _NO_TRUTH = {f"truth_{name}": None for name in StatedTruth.__dataclass_fields__}
 
 
-# Rows of a folder have most of these parts in common.
+# Rows of a folder share most of these parts.
 @lru_cache(2**16)
 def _flat_point(point: Point) -> dict[str, Any]:
-    requested = {"items": point.items, "intra": point.intra, "inter": point.inter}
-    requested |= {"pipeline_threads": point.pipeline_threads} if point.pipeline_threads is not None else {}
     return {
         **_point_columns(point),
         "intra": point.threads(point.intra),
         "inter": point.threads(point.inter),
         "pipeline_threads": point.pipeline_pool,
-        **{f"asked_{name}": str(value) for name, value in requested.items()},
+        **{f"asked_{name}": str(value) for name, value in requested_settings(point).items()},
     }
-
-
-@lru_cache(4096)
-def _flat_cpus(cpus: RunCpus) -> str:
-    return ",".join(map(str, chain.from_iterable(cpus)))
-
-
-@lru_cache(256)
-def _flat_machine(machine: Machine) -> dict[str, Any]:
-    return _machine_columns(machine)
 
 
 @lru_cache(256)
@@ -399,11 +385,10 @@ def _flat_versions(versions: Pairs) -> dict[str, str]:
 
 
 def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
-    """The facts of a row, as a line of `rows.jsonl` has them, from a line of the table."""
+    """The facts of a row as in `rows.jsonl`, from a line of the table."""
+    flat = {name: text or None for name, text in flat.items()}
     cpus, smt = [int(cpu) for cpu in flat["cpus"].split(",")], int(flat["smt"])
-    requested = {name: _number_or_word(flat[f"asked_{name}"]) for name in ("items", "intra", "inter")}
-    if flat.get("asked_pipeline_threads"):
-        requested["pipeline_threads"] = _number_or_word(flat["asked_pipeline_threads"])
+    asked = {name: flat[f"asked_{name}"] for name in ASKED if name != "pipeline_threads" or flat.get(f"asked_{name}")}
     outcome = {field.name: flat.get(field.name) for field in fields(Outcome) if field.name not in NOT_IN_A_TABLE}
     cohort = {"name": flat.get("cohort"), "members": flat.get("cohort_members")}
     sections = {field.encode_name: flat.get(f"{field.name}_seconds") for field in msgspec.structs.fields(Sections)}
@@ -411,11 +396,15 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
     return {
         "schema": 1,
         "run": {
-            **{field.name: flat.get(field.name) or _default(field) for field in fields(Point)},
+            # Exports by earlier versions lack newer settings, which all have defaults.
+            **{
+                field.name: flat.get(field.name) or (None if field.default is MISSING else field.default)
+                for field in fields(Point)
+            },
             "cpus": [cpus[first : first + smt] for first in range(0, len(cpus), smt)],
             **{name: flat[name] for name in ("launch", "seed", "start")},
             "cohort": cohort if cohort["name"] else None,
-            "asked": requested,
+            "asked": {name: int(text) if text.isdecimal() else text for name, text in asked.items()},
         },
         "outcome": {
             **outcome,
@@ -433,21 +422,12 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
         },
         "witness": {field.name: flat.get(field.name) for field in fields(Witness)},
         "machine": {field.name: flat[f"machine_{field.name}"] for field in fields(Machine)},
-        "versions": {name.removeprefix("version_"): text for name, text in flat.items() if _is_version(name, text)},
+        "versions": {
+            name.removeprefix("version_"): text
+            for name, text in flat.items()
+            if name and name.startswith("version_") and text is not None
+        },
         "started_at": flat["started_at"],
         "environment": {},
         "energy": _decode(flat.get("energy") or "[]"),
     }
-
-
-def _default(field: Field[Any]) -> Any:
-    """The value of a setting that an export does not have: those with a default are newer than some exports."""
-    return None if field.default is MISSING else field.default
-
-
-def _is_version(name: str | None, text: str | None) -> bool:
-    return name is not None and name.startswith("version_") and text is not None
-
-
-def _number_or_word(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text

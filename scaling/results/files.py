@@ -1,8 +1,8 @@
-"""Files, written and read with care: a folder of results may come from somebody else, and outputs go anywhere.
+"""Safe reading and writing: results folders may come from other people, and outputs go anywhere.
 
-An output is written to a new file of an unpredictable name beside its target and then renamed: a crash leaves the old
-file or the new one, writers at the same time do not meet, and a link under either name is never followed. Devices and
-pipes are written into, never replaced. What is read must be a regular file, since a pipe or a device might never end.
+An output is written to a new file with an unpredictable name beside its target and then renamed: a crash leaves the old
+file or the new one, concurrent writers do not collide, and links are not followed. Devices and pipes are written to,
+never replaced. Input files must be regular, since a pipe or a device might never end.
 """
 
 import errno
@@ -20,7 +20,7 @@ from typing import BinaryIO, TextIO
 from scaling.errors import StoreError
 from scaling.features import features
 
-# What a results folder is made of: no output may take the place of any of these.
+# The files of a results folder, which no output may replace.
 STEMS = ("rows", "traces", "power")
 OWN_FILES = (
     *(f"{stem}{ending}" for stem in STEMS for ending in (".jsonl", ".torn", ".retried.jsonl")),
@@ -28,21 +28,21 @@ OWN_FILES = (
     *(name for feature in features() for name in feature.files),
 )
 
-# What stands for stdin where a file is read.
+# Stands for stdin.
 STDIN = Path("-")
 
-# Folders whose links stand for open files, such as /dev/stdout.
+# Folders with links to open files, such as /dev/stdout.
 OPEN_FILES = ("/dev", "/dev/fd", "/proc/self/fd")
 
-# What file systems answer that have no such operation.
+# Errors of file systems without an operation.
 NOT_SUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
 
-# No file that is read in one piece is anywhere near this large.
+# Limit for files read in one piece.
 MOST_BYTES = 64 * 2**20
 
 
 def write_output(path: str | Path, content: bytes) -> Path:
-    """Write a whole file where a user wants it."""
+    """Write a whole file to a path given by the user."""
     with open_output(path) as file:
         file.write(content)
     return Path(path)
@@ -50,7 +50,7 @@ def write_output(path: str | Path, content: bytes) -> Path:
 
 @contextmanager
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` once everything is written; refused where that is a file of the results."""
+    """Open a file that replaces `path` once it is complete; refuse the results' own files."""
     target = Path(path)
     refuse_own_file(target)
     try:
@@ -65,7 +65,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def refuse_own_file(path: Path) -> None:
-    """Refuse an output that would take the place of what was measured, or lie where measuring will write."""
+    """Refuse an output that would replace results, or be in the way of future ones."""
     has_results = any((path.parent / f"{stem}.jsonl").exists() for stem in STEMS)
     if (path.name in OWN_FILES and has_results) or any(_is_same(path, path.parent / name) for name in OWN_FILES):
         raise StoreError(f"{path} is one of the results' own files; choose another with `path=`")
@@ -79,7 +79,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path is written into rather than replaced: a device, a pipe, or a name for an open file."""
+    """Whether to write into a path instead of replacing it: a device, a pipe or an open file."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:
@@ -107,7 +107,7 @@ def _open_stream(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _open_draft(path: Path) -> Iterator[BinaryIO]:
-    """A new file that is renamed to `path` at the end, or removed where that does not come."""
+    """Open a new file, renamed to `path` at the end or removed after an error."""
     draft, fd = _create_draft(path.parent)
     try:
         with os.fdopen(fd, "wb") as file:
@@ -129,7 +129,7 @@ def _create_draft(folder: Path) -> tuple[Path, int]:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file of the results so that a crash leaves the old one or the new one."""
+    """Write a file of the results atomically."""
     try:
         with _open_draft(path) as file:
             file.write(text.encode())
@@ -138,15 +138,19 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a results folder where there is none, for its user alone: whoever shares it makes it beforehand."""
+    """Make a results folder, unless it exists, with access for its user only."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Open a regular file of the results, created where `flags` say so; OSError where it is a link or anything else."""
-    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    """Open a regular file of the results; OSError for links and everything else."""
+    return _open_if_regular(path, flags | os.O_NOFOLLOW)
+
+
+def _open_if_regular(path: Path, flags: int) -> int:
+    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise OSError(errno.EINVAL, "it is not a file")
@@ -154,7 +158,7 @@ def open_own(path: Path, flags: int) -> int:
 
 
 def sync_file(fd: int) -> None:
-    """Have what was written on the disk, on file systems that can say so."""
+    """Sync a file, if the file system supports it."""
     try:
         os.fsync(fd)
     except OSError as error:
@@ -163,7 +167,7 @@ def sync_file(fd: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk too; a folder that may not be read cannot be synced."""
+    """Sync a folder's entries, if the folder is readable."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except PermissionError:
@@ -175,7 +179,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def open_input(path: Path) -> TextIO:
-    """A file that a user names, as text; stdin and pipes are read once and may be opened again."""
+    """Open a file named by the user as text; stdin and pipes are cached, so they can be opened again."""
     regular = path != STDIN and path.is_file()
     content = path.open("rb") if regular else BytesIO(_read_stream(path))
     return TextIOWrapper(content, encoding="utf-8-sig", newline="")
@@ -183,22 +187,16 @@ def open_input(path: Path) -> TextIO:
 
 @cache
 def _read_stream(path: Path) -> bytes:
-    if path == STDIN:
-        return sys.stdin.buffer.read()
-    return path.read_bytes()
+    return sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """A regular file open for reading; OSError where it is anything else."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise OSError(errno.EINVAL, "it is not a file")
-    return os.fdopen(fd, "rb")
+    """Open a regular file for reading; OSError for everything else."""
+    return os.fdopen(_open_if_regular(path, os.O_RDONLY), "rb")
 
 
 def read_regular_text(path: Path) -> str:
-    """The text of a small regular file; StoreError where it cannot be read."""
+    """Read a small regular file as text."""
     try:
         with open_regular(path) as file:
             content = file.read(MOST_BYTES + 1)

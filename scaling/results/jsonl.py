@@ -1,12 +1,11 @@
-"""A file of JSON lines, one per run: appended and synced as they come, whole or not at all.
+"""Files of JSON lines, one per run, each appended and synced before the next run begins.
 
-Nothing is lost: a line is on the disk before the next run begins. Nothing is half there: a line torn by a crash or a
-full disk is set aside in a file of its own, and its run is made again.
+A line torn by a crash or a full disk moves to a file of its own, and its run is made again.
 """
 
 import fcntl
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,7 +27,7 @@ T = TypeVar("T")
 
 
 class Redo(StrEnum):
-    """Which of the runs that a folder has are made again: those that did not end well, or all."""
+    """Which runs to make again: the failed ones, or all."""
 
     FAILED = "failed"
     ALL = "all"
@@ -36,7 +35,7 @@ class Redo(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecordFormat(Generic[T]):
-    """What the lines of a file are: its name, what one of them is called, who writes them, and how they are read."""
+    """The format of a file: its stem, the nouns for a line and its writer, and how lines are read and written."""
 
     stem: str
     noun: str
@@ -48,26 +47,26 @@ class RecordFormat(Generic[T]):
 
     @property
     def file(self) -> str:
-        """Where the lines are."""
+        """The name of the file."""
         return f"{self.stem}.jsonl"
 
     @property
     def torn(self) -> str:
-        """Where torn lines go."""
+        """The file for torn lines."""
         return f"{self.stem}.torn"
 
     @property
     def retried(self) -> str:
-        """Where lines go whose run is to be made again."""
+        """The file for lines whose runs are made again."""
         return f"{self.stem}.retried.jsonl"
 
 
 def read_lines(
     folder: Path, record_format: RecordFormat[T], on_repeat: Callable[[T], None] = lambda item: None
 ) -> Iterator[T]:
-    """What the lines of a folder say, one after another; a torn last line is passed over, any other is refused.
+    """Read lines, without copies and a torn last line; refuse other bad lines.
 
-    Lines that are there again, as where files were joined, are passed over too, and `on_repeat` is called with each.
+    `on_repeat` is called with every copy; joined files have some.
     """
     identities: set[int] = set()
     for item in _parse_lines(folder, record_format):
@@ -102,7 +101,7 @@ def _parse(path: Path, lines: BinaryIO, record_format: RecordFormat[T]) -> Itera
             if lines.read(1) == b"":
                 return
             raise StoreError(
-                f"{path} line {number} is not a {record_format.noun}: {error}; take that line out"
+                f"{path} line {number} is not a {record_format.noun}: {error}; remove that line"
             ) from error
 
 
@@ -135,7 +134,7 @@ class Lines(Generic[T]):
             ) from error
 
     def _lock(self) -> None:
-        """Keep other writers out; `locked` says whether the file system can."""
+        """Lock out other writers; `locked` is False if the file system has no locks."""
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -151,11 +150,11 @@ class Lines(Generic[T]):
             self.locked = False
 
     def close(self) -> None:
-        """Let others write."""
+        """Release the file and its lock."""
         os.close(self._fd)
 
     def append(self, item: T) -> None:
-        """Put a line on the disk, whole or not at all."""
+        """Append a line and sync it, or roll it back."""
         end = os.lseek(self._fd, 0, os.SEEK_END)
         line = self.format.to_json(item).encode() + b"\n"
         try:
@@ -165,39 +164,36 @@ class Lines(Generic[T]):
             os.ftruncate(self._fd, end)
             raise StoreError(
                 f"{self.folder / self.format.file} cannot be written: {error.strerror}; every earlier "
-                f"{self.format.noun} is safe, the run just made will be measured again: make room and give the "
-                "same command"
+                f"{self.format.noun} is safe, and the last run will be repeated: make room and give the same command"
             ) from error
 
     def set_runs_aside(self, redo: Redo) -> int:
-        """Move the lines of runs that are to be made again out of the way; how many there were."""
+        """Move the lines of runs to make again to a file of their own, and return their number."""
         remaining: list[T] = []
         redone: list[T] = []
         for item in read_lines(self.folder, self.format):
             (redone if redo is Redo.ALL or not self.format.ended_well(item) else remaining).append(item)
         if redone:
-            set_aside, kept = self._text(redone), self._text(remaining)
+            set_aside, kept = (
+                "".join(f"{self.format.to_json(item)}\n" for item in items) for items in (redone, remaining)
+            )
             with self._refuse_unwritable():
-                self._append_to(self.format.retried, set_aside)
+                self._append_to(self.format.retried, set_aside.encode())
             replace_file(self.folder / self.format.file, kept)
             os.close(self._fd)
             self._fd = open_own(self.folder / self.format.file, os.O_RDWR)
             self._lock()
         return len(redone)
 
-    def _text(self, items: Iterable[T]) -> str:
-        return "".join(self.format.to_json(item) + "\n" for item in items)
-
-    def _append_to(self, name: str, text: str | bytes) -> None:
-        """Add what is set aside to a file of its own."""
+    def _append_to(self, name: str, text: bytes) -> None:
         fd = open_own(self.folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         with os.fdopen(fd, "wb") as file:
-            file.write(text.encode() if isinstance(text, str) else text)
+            file.write(text)
             file.flush()
             sync_file(fd)
 
     def _set_torn_line_aside(self) -> bool:
-        """Cut a last line that is not whole off the file and keep it elsewhere; whether there was one."""
+        """Move an incomplete last line to its own file; whether there was one."""
         start, last = _last_line(self._fd)
         if not last or (last.endswith(b"\n") and self._is_whole(last)):
             return False
@@ -217,7 +213,7 @@ class Lines(Generic[T]):
 
 
 def _last_line(fd: int) -> tuple[int, bytes]:
-    """Where the last line of a file begins, and what it is; read from the end, for the file may be large."""
+    """The offset and text of the last line of a file, read from the end."""
     size = os.lseek(fd, 0, os.SEEK_END)
     reach = 1 << 16
     while True:

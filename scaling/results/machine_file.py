@@ -1,7 +1,4 @@
-"""`machine.json` of a results folder: which machine it was begun on, what that is made of, and how another differs.
-
-The only place that reads, writes or compares the file.
-"""
+"""`machine.json`: the machine of a results folder. Nothing else reads, writes or compares this file."""
 
 import json
 from collections.abc import Mapping
@@ -17,14 +14,14 @@ from scaling.results.files import read_regular_text, replace_file
 
 MACHINE = "machine.json"
 
-# What must not change under a folder, because points would no longer mean the same; the rest is in every row.
+# These must not change within a folder, or points would change their meaning; the rest is in every row.
 COMPARED = ("cpu_model", "arch", "fingerprint")
 COMPARED_TOPOLOGY = ("online", "allowed", "isolated", "quota_cpus")
 
 
 @dataclass(frozen=True, slots=True)
 class MachineFile:
-    """The machine of a folder as it was when the folder was begun; groups of CPUs are sorted, None is unknown."""
+    """The machine on which a folder was begun; groups of CPUs are sorted, None means unknown."""
 
     host: str
     cpu_model: str | None
@@ -39,7 +36,7 @@ class MachineFile:
     quota_cpus: float | None
 
     def sizes(self) -> Sizes:
-        """The core counts to choose from, as far as the CPU quota goes."""
+        """The core counts to choose from, up to the CPU quota."""
         sizes = machine_sizes(self.cores, self.l3s, self.nodes, self.allowed, self.host)
         if self.quota_cpus is None:
             return sizes
@@ -48,19 +45,19 @@ class MachineFile:
 
 
 def machine_facts(machine: Machine, topology: Topology) -> dict[str, Any]:
-    """A machine as `machine.json` has it."""
+    """A machine as stored in `machine.json`."""
     return {**asdict(machine), "topology": topology.facts()}
 
 
 def write_machine_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Store the machine beside what is measured on it, unless the folder was begun earlier and has one."""
+    """Write `machine.json` unless the folder already has one."""
     path = folder / MACHINE
     if not path.exists():
         replace_file(path, json.dumps(facts, indent=1) + "\n")
 
 
 def read_machine_facts(folder: Path) -> dict[str, Any] | None:
-    """The machine a folder was begun on; None in a new folder."""
+    """The machine on which a folder was begun; None for a new folder."""
     path = folder / MACHINE
     if not path.exists():
         return None
@@ -73,7 +70,7 @@ def read_machine_facts(folder: Path) -> dict[str, Any] | None:
 
 
 def machine_differences(first: Mapping[str, Any], other: Mapping[str, Any], *, same_host: bool) -> list[str]:
-    """What makes results of two machines not comparable; their names differ on the nodes of a cluster."""
+    """The differences that make results incomparable; without `same_host`, names may differ, as on a cluster."""
     names = ("host", *COMPARED) if same_host else COMPARED
     pairs = [(name, first.get(name), other.get(name)) for name in names]
     one, another = _topology_facts(first), _topology_facts(other)
@@ -87,7 +84,7 @@ def _topology_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_machine_file(folder: Path) -> MachineFile | None:
-    """The machine of a folder; None where it does not say what that is made of."""
+    """The machine of a folder; None if the topology is unknown."""
     facts = read_machine_facts(folder) or {}
     topology = facts.get("topology")
     if not isinstance(topology, dict) or not topology.get("core_cpus"):
@@ -95,9 +92,7 @@ def read_machine_file(folder: Path) -> MachineFile | None:
     try:
         return _machine(facts, topology)
     except (TypeError, ValueError, AttributeError) as error:
-        raise StoreError(
-            f"{folder / MACHINE} does not describe a machine: {error}; restore it or take it away"
-        ) from error
+        raise StoreError(f"{folder / MACHINE} does not describe a machine: {error}; restore or remove it") from error
 
 
 def _machine(facts: dict[str, Any], topology: dict[str, Any]) -> MachineFile:
@@ -110,9 +105,9 @@ def _machine(facts: dict[str, Any], topology: dict[str, Any]) -> MachineFile:
         raise ValueError("none of its cores is allowed")
     return MachineFile(
         host=str(facts.get("host") or "this machine"),
-        cpu_model=_text(facts.get("cpu_model")),
-        arch=_text(facts.get("arch")),
-        kernel=_text(facts.get("kernel")),
+        **{
+            name: None if (value := facts.get(name)) is None else str(value) for name in ("cpu_model", "arch", "kernel")
+        },
         cores=cores,
         sockets=_groups(topology.get("socket_cpus")),
         l3s=_groups(topology.get("l3_cpus")),
@@ -121,10 +116,6 @@ def _machine(facts: dict[str, Any], topology: dict[str, Any]) -> MachineFile:
         isolated=_cpus(topology.get("isolated") or ""),
         quota_cpus=None if topology.get("quota_cpus") is None else float(topology["quota_cpus"]),
     )
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _groups(texts: Any) -> tuple[Cpus, ...]:

@@ -1,8 +1,8 @@
-"""Files of other tools as series: JSON of hyperfine, pyperf and Google Benchmark, a folder of such files, or a CSV.
+"""Series from other tools: JSON of hyperfine, pyperf and Google Benchmark, a folder of these files, or a CSV.
 
-What a file is shows in its content. Every run in it is a launch: a time of hyperfine, a repetition of Google Benchmark,
-a process of pyperf, whose values are its steps and count once, by their median. The number of cores is a parameter,
-which each tool keeps somewhere else. What no such file can show (affinity, other load, the machine) is a note.
+The content identifies the tool. Every run is a launch: a time of hyperfine, a repetition of Google Benchmark, or a
+process of pyperf, by the median of its values. The number of cores is a parameter, in a different place for each tool.
+A note says what no file shows: affinity, other load and the machine.
 """
 
 import json
@@ -22,16 +22,16 @@ from scaling.results.csv_series import LEAST, read_csv_series
 from scaling.results.files import OWN_FILES, open_input
 from scaling.study.privacy import without_secrets
 
-# The parameters that are the number of cores where none is named.
+# Default names of the parameter for the number of cores.
 USUAL_NAMES = ("cores", "threads")
 
-# In a command the value of a parameter may stand in so many places, any of which may be something else.
+# With more matches of a value in a command, its places are not guessed one by one.
 MOST_PLACES = 4
 
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
-# From this version on, Google Benchmark reports the time of an iteration of one thread (its pull request 1836); before,
-# that time divided by the number of threads.
+# From this version on, Google Benchmark reports the time of an iteration of one thread (its pull request 1836). Earlier
+# versions divide it by the number of threads.
 WALL_TIME_PER_THREAD = (1, 9)
 
 AGGREGATE = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
@@ -39,7 +39,7 @@ AGGREGATE = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """How a file of another tool is to be read: the parameter that is the number of cores, and a CSV's columns."""
+    """Options for reading another tool's file: the parameter for the number of cores, and a CSV's columns."""
 
     cores_from: str | None = None
     columns: tuple[tuple[str, str], ...] = ()
@@ -50,7 +50,7 @@ AS_IT_IS = TableOptions()
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The series of another tool's file, and what the file leaves open."""
+    """The series of another tool's file, and notes about unknown facts."""
 
     series: tuple[Series, ...]
     notes: tuple[str, ...]
@@ -58,7 +58,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """One run in such a file: of what, on how many cores, and its seconds."""
+    """A run of another tool: its name, cores and seconds."""
 
     name: str
     cores: float
@@ -66,19 +66,17 @@ class ToolRun:
 
 
 def is_tool_folder(path: Path) -> bool:
-    """Whether a folder holds files of other tools and nothing of a sweep's."""
-    if not path.is_dir() or any((path / name).exists() for name in OWN_FILES):
-        return False
-    return bool(_tool_files(path))
+    """Whether a folder holds JSON files of other tools and no results of a sweep."""
+    return path.is_dir() and not any((path / name).exists() for name in OWN_FILES) and bool(_tool_files(path))
 
 
 def _tool_files(folder: Path) -> list[Path]:
-    """Its JSON files; a link to a device or a pipe is none."""
+    """The regular JSON files of a folder."""
     return [path for path in sorted(folder.glob("*.json")) if path.is_file()]
 
 
 def read_table(path: Path, options: TableOptions) -> Table:
-    """The series of a file or a folder of files, told by content; refused where it is none that is known."""
+    """Read the series of a file or a folder of files, identified by content; refuse unknown files."""
     if path.is_dir():
         return _read_files(path, _tool_files(path), options)
     if _begins_as_json(path):
@@ -92,7 +90,7 @@ def _begins_as_json(path: Path) -> bool:
         with open_input(path) as file:
             return file.read(256).lstrip()[:1] in ("{", "[")
     except (OSError, UnicodeDecodeError):
-        return False  # the reader of a CSV says what is wrong with it
+        return False  # the CSV reader reports the error
 
 
 def _read_files(path: Path, files: Sequence[Path], options: TableOptions) -> Table:
@@ -104,17 +102,14 @@ def _read_files(path: Path, files: Sequence[Path], options: TableOptions) -> Tab
     notes: dict[str, None] = {}
     for file in files:
         counts = CoreCounts(file, (options.cores_from,) if options.cores_from else USUAL_NAMES, several=len(files) > 1)
-        tool, made, remarks = _read_json(file, counts)
-        runs += made
+        tool, file_runs, remarks = _read_json(file, counts)
+        runs += file_runs
         notes |= dict.fromkeys((_note(f"a file of {tool}"), *remarks))
     return Table(tuple(_series_of(runs)), tuple(notes))
 
 
 def _note(what: str) -> str:
-    return (
-        f"{what} does not say on which CPUs and on which machine its runs were made, nor what else ran: every run "
-        "counts, and none is called disturbed"
-    )
+    return f"{what} does not record CPUs, machine or other load, so every run counts and none is called disturbed"
 
 
 def _series_of(runs: Iterable[ToolRun]) -> Iterator[Series]:
@@ -127,7 +122,7 @@ def _series_of(runs: Iterable[ToolRun]) -> Iterator[Series]:
 
 
 def _read_json(path: Path, counts: "CoreCounts") -> tuple[str, list[ToolRun], list[str]]:
-    """The tool that wrote a file, the runs in it, and what is to be said of them."""
+    """The tool that wrote a file, its runs, and remarks about them."""
     facts = _parse(path)
     for tool, is_of, read in TOOLS:
         if isinstance(facts, dict) and is_of(facts):
@@ -135,7 +130,9 @@ def _read_json(path: Path, counts: "CoreCounts") -> tuple[str, list[ToolRun], li
                 runs, remarks = read(facts, counts)
             except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
                 why = f"{type(error).__name__}: {error}"
-                raise StoreError(f"{path} looks like JSON of {tool}, but is not ({why}); give it as it was") from error
+                raise StoreError(
+                    f"{path} looks like JSON of {tool}, but is not ({why}); give the original file"
+                ) from error
             if not runs:
                 raise StoreError(f"{path}: the JSON of {tool} has no run with a time; measure again")
             return tool, runs, remarks
@@ -144,9 +141,9 @@ def _read_json(path: Path, counts: "CoreCounts") -> tuple[str, list[ToolRun], li
 
 def _advice(facts: object) -> str:
     if isinstance(facts, dict) and "schema" in facts:
-        return "what `--json` prints cannot be read back: give the results folder, or `scaling export --format json`"
+        return "the output of `--json` cannot be read back: give the results folder, or `scaling export --format json`"
     known = ", ".join(tool for tool, _, _ in TOOLS)
-    return f"those of {known} and of `scaling export --format json` are known"
+    return f"give JSON of {known} or `scaling export --format json`"
 
 
 def _parse(path: Path) -> object:
@@ -155,7 +152,7 @@ def _parse(path: Path) -> object:
             return json.load(file)
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise StoreError(f"{path} is not JSON: {why}; give the file as its tool wrote it") from error
+        raise StoreError(f"{path} is not JSON: {why}; give the original file") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,27 +164,27 @@ class CoreCounts:
     several: bool = False
 
     def among(self, parameters: Mapping[str, Any]) -> float | None:
-        """The first of the names that is a parameter, as a number."""
+        """The value of the first name that is a parameter."""
         value = next((parameters[name] for name in self.names if name in parameters), None)
         return None if value is None else self.number(value)
 
     def in_name(self, name: str) -> tuple[str, float] | None:
-        """A name without the parameter in it, as in `sort[threads=4]` or `BM_sort/threads:4`, and its value."""
+        """Split a name such as `sort[threads=4]` or `BM_sort/threads:4` into the rest and the value."""
         for parameter in self.names:
-            found = re.search(rf"(?<![\w]){re.escape(parameter)}\s*[=:]\s*(\d+(?:\.\d+)?)(?![\w.])", name)
-            if found:
-                return _tidy(name[: found.start()] + name[found.end() :]), self.number(found[1])
+            match = re.search(rf"(?<![\w]){re.escape(parameter)}\s*[=:]\s*(\d+(?:\.\d+)?)(?![\w.])", name)
+            if match:
+                return _tidy(name[: match.start()] + name[match.end() :]), self.number(match[1])
         return None
 
     def in_file_name(self) -> float | None:
-        """The number behind the parameter in the name of the file or, of several files, the only number in it."""
+        """The number after the parameter in the file name or, with several files, the only number in it."""
         stem = self.path.stem
         named = [re.search(rf"(?<![a-z]){re.escape(name)}[=_. -]?(\d+)", stem, re.IGNORECASE) for name in self.names]
-        numbers = [found[1] for found in named if found] or (re.findall(r"\d+", stem) if self.several else [])
+        numbers = [match[1] for match in named if match] or (re.findall(r"\d+", stem) if self.several else [])
         return self.number(numbers[0]) if len(numbers) == 1 else None
 
     def number(self, value: object) -> float:
-        """A number of cores; refused where it is none."""
+        """Parse a number of cores."""
         try:
             cores = float(str(value))
         except ValueError:
@@ -197,16 +194,16 @@ class CoreCounts:
         return cores
 
     def refuse(self, name: str, there: Iterable[str], remedy: str) -> StoreError:
-        """The sentence for a run without a number of cores."""
+        """The error for a run without a number of cores."""
         has = f" (it has {', '.join(sorted(there))})" if there else ""
         return StoreError(
-            f"{self.path}: '{name}' has no parameter {' or '.join(self.names)}{has}; name the one that is the number "
+            f"{self.path}: '{name}' has no parameter {' or '.join(self.names)}{has}; name the parameter for the number "
             f"of cores with `cores_from=`, or {remedy}"
         )
 
 
 def _tidy(name: str) -> str:
-    """A name without what a parameter taken out of it leaves behind."""
+    """Remove the punctuation left behind by a removed parameter."""
     for left, whole in (
         (r"([\[({])\s*[,;]\s*", r"\1"),
         (r"\s*[,;]\s*([\])}])", r"\1"),
@@ -217,7 +214,7 @@ def _tidy(name: str) -> str:
 
 
 def _seconds(values: object, what: str) -> list[float]:
-    """Times above zero, or a complaint."""
+    """Parse times above 0."""
     seconds = [float(value) for value in values] if isinstance(values, list) else []
     if not all(LEAST <= value < inf for value in seconds):
         raise ValueError(f"{what} has a time that is not above 0")
@@ -226,7 +223,7 @@ def _seconds(values: object, what: str) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class _Command:
-    """A result of hyperfine: its command with the parameters filled in, those parameters, and its times."""
+    """A result of hyperfine: its command with parameters filled in, the parameters, and its times."""
 
     text: str
     cores: float
@@ -241,7 +238,7 @@ def _is_hyperfine(facts: Mapping[str, Any]) -> bool:
 
 
 def _read_hyperfine(facts: Mapping[str, Any], counts: CoreCounts) -> tuple[list[ToolRun], list[str]]:
-    """The runs of `hyperfine --export-json`: every time of a result is one; without them its mean is."""
+    """The runs of `hyperfine --export-json`: the times of a result or, without times, its mean."""
     commands = [_command(result, counts) for result in facts["results"]]
     runs = [
         ToolRun(name, command.cores, seconds)
@@ -249,7 +246,7 @@ def _read_hyperfine(facts: Mapping[str, Any], counts: CoreCounts) -> tuple[list[
         for seconds in command.times
     ]
     failed = sum(status != 0 for result in facts["results"] for status in result.get("exit_codes") or ())
-    return runs, [f"runs that ended with another status than 0 count all the same: {failed}"] if failed else []
+    return runs, [f"runs with a nonzero exit status count too: {failed}"] if failed else []
 
 
 def _command(result: Mapping[str, Any], counts: CoreCounts) -> _Command:
@@ -264,7 +261,7 @@ def _command(result: Mapping[str, Any], counts: CoreCounts) -> _Command:
 
 
 def _command_names(commands: Sequence[_Command]) -> list[str]:
-    """A name that the commands of a series share: each with its parameter in the place that most of them have it in."""
+    """A name shared by the commands of a series, with the parameter in the place most of them agree on."""
     chosen = _most_shared([_templates(command) for command in commands], [command.cores for command in commands])
     varied = Counter(name for name, _ in {(name, one.others) for name, one in zip(chosen, commands, strict=True)})
     return [
@@ -274,7 +271,7 @@ def _command_names(commands: Sequence[_Command]) -> list[str]:
 
 
 def _most_shared(possible: Sequence[Sequence[str]], cores: Sequence[float]) -> list[str]:
-    """Of the possible names of every run the one that runs on most core counts share; the first of equals."""
+    """For every run, the possible name shared by the most core counts; the first on ties."""
     counts: dict[str, set[float]] = defaultdict(set)
     for names, number in zip(possible, cores, strict=True):
         for name in names:
@@ -286,9 +283,9 @@ PLACE = "{cores}"
 
 
 def _templates(command: _Command) -> list[str]:
-    """The command with the parameter in any of the places where its value stands, those with most places first."""
-    found = re.finditer(rf"(?<!\d)(?<!\d\.){re.escape(command.value)}(?!\d|\.\d)", command.text)
-    places = [place.span() for place in found]
+    """The command with each subset of the matches of its value replaced, the largest subsets first."""
+    matches = re.finditer(rf"(?<!\d)(?<!\d\.){re.escape(command.value)}(?!\d|\.\d)", command.text)
+    places = [match.span() for match in matches]
     if len(places) > MOST_PLACES:
         return [_fill(command.text, places), command.text]
     chosen = [some for number in range(len(places), -1, -1) for some in combinations(places, number)]
@@ -306,20 +303,20 @@ def _is_google_benchmark(facts: Mapping[str, Any]) -> bool:
 
 
 def _read_google_benchmark(facts: Mapping[str, Any], counts: CoreCounts) -> tuple[list[ToolRun], list[str]]:
-    """The runs of `--benchmark_format=json`: every repetition is one, with the time per iteration of all threads."""
+    """The runs of `--benchmark_format=json`: its repetitions, with the time per iteration of all threads."""
     entries = [entry for entry in facts["benchmarks"] if _is_repetition(entry)]
     if facts["benchmarks"] and not entries:
-        raise StoreError(f"{counts.path} has aggregates only; leave --benchmark_report_aggregates_only out")
+        raise StoreError(f"{counts.path} has aggregates only; leave out --benchmark_report_aggregates_only")
     wrong = [entry for entry in entries if entry.get("error_occurred")]
     version = tuple(map(int, re.findall(r"\d+", str(facts["context"].get("library_version", "")))[:2]))
     good = [entry for entry in entries if not entry.get("error_occurred")]
     threaded = any(entry.get("threads", 1) != 1 for entry in good)
-    found = [_iteration(entry, counts, threaded, per_thread=version >= WALL_TIME_PER_THREAD) for entry in good]
-    names = _most_shared([possible for possible, _ in found], [run.cores for _, run in found])
-    runs = [replace(run, name=name) for name, (_, run) in zip(names, found, strict=True)]
-    remarks = [f"runs that reported an error are left out: {len(wrong)}"] if wrong else []
+    parsed = [_iteration(entry, counts, threaded, per_thread=version >= WALL_TIME_PER_THREAD) for entry in good]
+    names = _most_shared([possible for possible, _ in parsed], [run.cores for _, run in parsed])
+    runs = [replace(run, name=name) for name, (_, run) in zip(names, parsed, strict=True)]
+    remarks = [f"runs with an error are left out: {len(wrong)}"] if wrong else []
     if any(entry.get("repetition_index") for entry in good):
-        remarks.append("its repetitions are of one process, and so more alike than launches of a program are")
+        remarks.append("repetitions come from one process, so they vary less than launches of a program")
     return runs, remarks
 
 
@@ -332,11 +329,12 @@ def _is_repetition(entry: Mapping[str, Any]) -> bool:
 def _iteration(
     entry: Mapping[str, Any], counts: CoreCounts, threaded: bool, per_thread: bool
 ) -> tuple[list[str], ToolRun]:
-    """A repetition, and the names that it may have."""
+    """A repetition and its possible names."""
     name = str(entry.get("run_name", entry["name"]))
     threads = entry.get("threads", 1) if per_thread else 1
     (seconds,) = _seconds([entry["real_time"] * UNITS[entry.get("time_unit", "ns")] / threads], name)
-    named, counter = counts.in_name(name), counts.among(entry if threaded else _without(entry, "threads"))
+    parameters = {key: value for key, value in entry.items() if threaded or key != "threads"}
+    named, counter = counts.in_name(name), counts.among(parameters)
     if named is not None:
         return [named[0]], ToolRun(*named, seconds)
     if counter is not None:
@@ -346,12 +344,8 @@ def _iteration(
     return [run.name], run
 
 
-def _without(entry: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in entry.items() if name != key}
-
-
 def _by_argument(name: str, counts: CoreCounts) -> ToolRun:
-    """The number of cores as the only argument without a name, as in `BM_sort/4`, or from the name of the file."""
+    """The run with its cores from the only unnamed argument, as in `BM_sort/4`, or from the file name."""
     parts = name.split("/")
     numbers = [index for index, part in enumerate(parts) if index and part.isdecimal()]
     if len(numbers) == 1:
@@ -370,7 +364,7 @@ def _is_pyperf(facts: Mapping[str, Any]) -> bool:
 
 
 def _read_pyperf(facts: Mapping[str, Any], counts: CoreCounts) -> tuple[list[ToolRun], list[str]]:
-    """The runs of pyperf: every process that measured is one; those that only calibrated have no values."""
+    """The runs of pyperf: processes with values, without the calibrating ones."""
     runs = []
     for benchmark in facts["benchmarks"]:
         about = {**facts.get("metadata", {}), **benchmark.get("metadata", {})}
@@ -394,15 +388,10 @@ def _process(name: str, about: Mapping[str, Any], seconds: float, counts: CoreCo
     return ToolRun(named[0] if named else name, cores, seconds)
 
 
-# Every tool by its name: what tells its file, and what reads it.
-TOOLS: tuple[
-    tuple[
-        str,
-        Callable[[Mapping[str, Any]], bool],
-        Callable[[Mapping[str, Any], CoreCounts], tuple[list[ToolRun], list[str]]],
-    ],
-    ...,
-] = (
+# Tools by name, with a check of the file and its reader.
+Check = Callable[[Mapping[str, Any]], bool]
+Reader = Callable[[Mapping[str, Any], CoreCounts], tuple[list[ToolRun], list[str]]]
+TOOLS: tuple[tuple[str, Check, Reader], ...] = (
     ("hyperfine", _is_hyperfine, _read_hyperfine),
     ("Google Benchmark", _is_google_benchmark, _read_google_benchmark),
     ("pyperf", _is_pyperf, _read_pyperf),

@@ -1,6 +1,6 @@
-"""Power over time beside rows: `power.jsonl`, one line per run that was metered, by the run and when it began.
+"""Power over time in `power.jsonl`: one line per metered run, matched to its row by run and start.
 
-A line without its row is that of a run that was interrupted while its row was being stored, and is passed over.
+Readers skip a line without a row: its run was interrupted before the row was stored.
 """
 
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ import msgspec
 
 from scaling.errors import StoreError
 from scaling.machine.power import Domain
-from scaling.results.jsonl import Lines, RecordFormat, read_lines
+from scaling.results.jsonl import RecordFormat, read_lines
 from scaling.results.rows import RunLine, in_words, json_line, run_facts, run_of
 from scaling.study.planning import Run
 
 
 @dataclass(frozen=True, slots=True)
 class MeterTrace:
-    """The power that one meter showed during a run, in watts, at seconds since its first turn began."""
+    """The power readings of one meter during a run, in watts, at seconds since the first turn began."""
 
     meter: str
     domain: Domain
@@ -45,22 +45,17 @@ class _Line(msgspec.Struct):
 
 def power_to_json(trace: PowerTrace) -> str:
     """A trace as one line of JSON."""
-    facts = {
-        "schema": 1,
-        "run": run_facts(trace.run, None),
-        "started_at": trace.started_at,
-        "meters": trace.meters,
-    }
-    return json_line(facts)
+    run = run_facts(trace.run, None)
+    return json_line({"schema": 1, "run": run, "started_at": trace.started_at, "meters": trace.meters})
 
 
 def power_from_json(line: str | bytes) -> PowerTrace:
-    """The trace that a line of JSON describes."""
+    """Parse a line of `power.jsonl`."""
     with in_words():
         parsed = msgspec.json.decode(line, type=_Line)
         run = run_of(parsed.run)
     if any(len(meter.seconds) != len(meter.watts) for meter in parsed.meters):
-        raise StoreError("meters: seconds and watts are not of one length")
+        raise StoreError("meters: seconds and watts differ in length")
     return PowerTrace(run, parsed.started_at, parsed.meters)
 
 
@@ -76,23 +71,5 @@ POWER = RecordFormat(
 
 
 def read_power(folder: Path) -> Iterator[PowerTrace]:
-    """The traces of a folder, one after another; none where nothing was metered."""
+    """Read the traces of a folder, if it has any."""
     return read_lines(folder, POWER) if (folder / POWER.file).exists() else iter(())
-
-
-class PowerStore:
-    """The traces of a folder, open for appending once there is one."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lines: Lines[PowerTrace] | None = None
-
-    def append(self, trace: PowerTrace) -> None:
-        """Put a trace on the disk, whole or not at all."""
-        self._lines = self._lines or Lines(self._folder, POWER)
-        self._lines.append(trace)
-
-    def close(self) -> None:
-        """Let others write."""
-        if self._lines is not None:
-            self._lines.close()

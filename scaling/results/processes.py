@@ -1,4 +1,4 @@
-"""A function of many things, by several processes at once."""
+"""Map a function over items in several processes."""
 
 import gc
 import multiprocessing
@@ -15,18 +15,13 @@ R = TypeVar("R")
 
 MOST_PROCESSES = 8
 
-# What the processes were forked with, the function and its arguments: neither has to travel.
+# The function and its items, inherited by fork, so that neither is pickled.
 _inherited: tuple[Callable[[Any], Any], Sequence[Any]]
 
 
-def process_count() -> int:
-    """How many processes are worth starting: one per CPU, up to a limit."""
-    return min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
-
-
 def map_by_processes(function: Callable[[T], R], items: Sequence[T], *, least: int = 2) -> Iterator[R]:
-    """What a function makes of every item, in order: by as many processes as there are CPUs, from so many items on."""
-    processes = min(process_count(), len(items))
+    """Map a function over items, in order; from `least` items on, in one process per CPU."""
+    processes = min(MOST_PROCESSES, len(os.sched_getaffinity(0)), len(items))
     if processes < 2 or len(items) < least:
         yield from map(function, items)
         return
@@ -36,7 +31,7 @@ def map_by_processes(function: Callable[[T], R], items: Sequence[T], *, least: i
         yield from pool.map(_apply, range(len(items)))
     except BrokenProcessPool as error:
         raise StoreError(
-            "a process that helped to read was ended, as where memory is short; give the same command again"
+            "a helper process was killed, perhaps for lack of memory; give the same command again"
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
@@ -45,7 +40,7 @@ def map_by_processes(function: Callable[[T], R], items: Sequence[T], *, least: i
 def _inherit(function: Callable[[Any], Any], items: Sequence[Any]) -> None:
     global _inherited
     _inherited = function, items
-    gc.freeze()  # what the parent has made is never garbage here, and looking at it would copy it
+    gc.freeze()  # the parent's objects are not garbage here, and visiting them would copy their pages
 
 
 def _apply(index: int) -> Any:

@@ -1,14 +1,14 @@
-"""Run, outcome and witness as values, and the JSON they travel in: one row is one run. Pure.
+"""Rows, one per run, as values and as JSON. Pure.
 
-Names and nesting are a contract with everybody who reads `rows.jsonl`; what could not be read is null.
+The names and nesting of the JSON are a contract with all readers of `rows.jsonl`; unknown values are null.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from math import isclose
 from operator import attrgetter
@@ -31,7 +31,6 @@ from scaling.analysis.turns import (
     FIRST_ROUND,
     WARMUP_ROUND,
     CountedTurn,
-    LaunchTimes,
     Turn,
     TurnTimes,
     counted_steps,
@@ -54,25 +53,23 @@ Pairs = tuple[tuple[str, str], ...]
 SCHEMA = 1
 
 Status = Literal["ok", "failed", "timeout", "interrupted"]
-
-
 Seconds = float | None
-# Above this a float no longer counts one by one.
+# Above 2**53 a float cannot represent every integer.
 Count = Annotated[int, Meta(ge=1, le=2**53)]
 
-# No counter of a processor gets this far.
+# Limit of 64-bit counters.
 MOST_COUNTED = 2.0**64
 
-# Steps that take so much of an execution are all of it, in rows without the seconds of its process.
+# In rows without process seconds, steps with at least this share of the run are whole executions.
 LEAST_OF_EXECUTION = 0.9
 ROUNDING = 1e-6
 
-# No reason or remark is longer than what a person reads.
+# Longer reasons and remarks are cut, in characters.
 LONGEST_REASON = 2000
 
 
 class Sections(msgspec.Struct, frozen=True):
-    """Where the seconds of a run went, as the Minsky study cut it: exec to first line, imports, build, …"""
+    """The seconds of a run by section, as in the Minsky study: exec to first line, imports, build, …"""
 
     spawn: Seconds = None
     imports: Seconds = msgspec.field(default=None, name="import")
@@ -89,7 +86,7 @@ NO_SECTIONS = Sections()
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What a workload reports of its steps beside their time, by name, a value for every step."""
+    """Values that a workload reports besides step times, one per step."""
 
     name: str
     values: tuple[float, ...]
@@ -97,10 +94,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run; a run that did not end well says why in one sentence.
-
-    `figures` are what a workload reports of its steps beside their time.
-    """
+    """The outcome of a run; `reason` is a sentence unless the status is ok."""
 
     status: Status
     reason: str | None = None
@@ -123,7 +117,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFile:
-    """A file that was measured, by its name without folders; `digest` tells it from another of that name."""
+    """A measured file, by its name without folders; `digest` distinguishes files with the same name."""
 
     name: str
     size: StepCount
@@ -131,7 +125,7 @@ class ProgramFile:
     digest: str
 
 
-# By the names that points have.
+# Measured files by workload name.
 ProgramFiles = Mapping[str, tuple[ProgramFile, ...]]
 
 
@@ -157,39 +151,30 @@ def row_to_json(row: Row) -> str:
 
 
 def json_line(facts: Mapping[str, object]) -> str:
-    """Facts as a line of JSON; ValueError where a number is not finite, which JSON has no word for."""
+    """Facts as a line of JSON; ValueError for a number that is not finite."""
     return json.dumps(msgspec.to_builtins(facts), allow_nan=False, separators=(",", ":"))
 
 
 def row_facts(row: Row) -> dict[str, object]:
-    """A row as stored, under the names of the contract."""
+    """A row as stored."""
     return {
         "schema": SCHEMA,
+        **{field.name: getattr(row, field.name) for field in fields(Row)},
         "run": run_facts(row.run, row.outcome.items_per_step),
-        "outcome": row.outcome,
-        "witness": row.witness,
-        "machine": row.machine,
         "versions": dict(row.versions),
-        "started_at": row.started_at,
         "environment": dict(row.environment),
-        "left_out": row.left_out,
-        "energy": row.energy,
-        "program_files": row.program_files,
     }
 
 
 def with_program_files(row: Row, files: ProgramFiles) -> Row:
-    """A row that says which files were measured, of a pack of two workloads those of both."""
+    """Add the measured files of the row's workload, or of both workloads of a pack."""
     measured = filter(None, (row.run.point.workload, row.run.point.beside))
     listed = chain.from_iterable(files.get(name, ()) for name in measured)
     return replace(row, program_files=tuple(dict.fromkeys(listed)))
 
 
 def storable(row: Row) -> Row:
-    """A row as it can be stored and read again: of a run whose figures cannot be, the row of a failed one.
-
-    Text that is not Unicode, as a variable or a file name may be, is kept by escape.
-    """
+    """The row with text that is not Unicode escaped; a failed row if its values cannot be stored and read again."""
     escaped = replace(
         row,
         outcome=_change_texts(row.outcome, escape_text),
@@ -199,18 +184,17 @@ def storable(row: Row) -> Row:
     try:
         launch_of(row_from_json(row_to_json(escaped)))
     except (StoreError, ValueError, ArithmeticError, RecursionError) as error:
-        reason = f"what it measured cannot be stored: {error}"[:LONGEST_REASON]
-        tails = escaped.outcome.stdout_tail, escaped.outcome.stderr_tail
-        failed = Outcome("failed", reason, stdout_tail=tails[0], stderr_tail=tails[1])
+        reason = f"its measured values cannot be stored: {error}"[:LONGEST_REASON]
+        outcome = escaped.outcome
+        failed = Outcome("failed", reason, stdout_tail=outcome.stdout_tail, stderr_tail=outcome.stderr_tail)
         return replace(escaped, outcome=failed, witness=Witness())
     return escaped
 
 
 def run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
-    """A run as stored: what was asked for stands under `asked` where it was a word and became a number."""
+    """A run as stored; `asked` has the requested values of settings that became numbers."""
     point = run.point
-    requested = {"items": point.items, "intra": point.intra, "inter": point.inter, "steps": run.steps}
-    requested |= {"pipeline_threads": point.pipeline_threads} if point.pipeline_threads is not None else {}
+    requested = {**requested_settings(point), "steps": run.steps}
     requested |= {name: value for name in ("warmup", "traced") if (value := getattr(run, name)) is not None}
     return {
         **asdict(point),
@@ -227,23 +211,21 @@ def run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     }
 
 
-# Settings that a study gives as a word and a run has as a number: the word is under `asked`.
+def requested_settings(point: Point) -> dict[str, int | str]:
+    """The settings that may be words, as requested."""
+    return {name: value for name in ASKED if (value := getattr(point, name)) is not None}
+
+
+# Settings that may be words in a study and become numbers in a run; `asked` has the words.
 ASKED = ("items", "intra", "inter", "pipeline_threads")
 POINT_FIELDS = tuple(field.name for field in fields(Point))
 _POINT_TYPES = get_type_hints(Point, include_extras=True)
-# No folder that is read in seconds has more points.
+# Size of the cache of points.
 MOST_POINTS = 2**16
 
 
-def _point_keys() -> list[tuple[str, Any] | tuple[str, Any, Any]]:
-    """The keys of a run that are its point's; what was asked for is checked with the point."""
-    types = _POINT_TYPES | dict.fromkeys(ASKED, Any)
-    return [
-        (one.name, types[one.name], one.default) if one.default is not MISSING else (one.name, types[one.name])
-        for one in fields(Point)
-    ]
-
-
+# The types of a point's keys in a line; `asked` settings are checked with the point.
+_LINE_TYPES = _POINT_TYPES | dict.fromkeys(ASKED, Any)
 _AskedLine: Any = msgspec.defstruct(
     "Asked",
     [
@@ -256,7 +238,10 @@ _AskedLine: Any = msgspec.defstruct(
 RunLine: Any = msgspec.defstruct(
     "Run",
     [
-        *_point_keys(),
+        *(
+            (one.name, _LINE_TYPES[one.name], *([] if one.default is MISSING else [one.default]))
+            for one in fields(Point)
+        ),
         ("cpus", RunCpus),
         ("launch", PositiveCount),
         ("seed", int),
@@ -269,7 +254,7 @@ RunLine: Any = msgspec.defstruct(
 
 
 class RowLine(msgspec.Struct):
-    """A line of `rows.jsonl`; a key that this version does not know is left alone."""
+    """A line of `rows.jsonl`; unknown keys are ignored."""
 
     schema: Literal[1]
     run: RunLine
@@ -294,12 +279,12 @@ _NOTHING_ASKED = _AskedLine()
 
 
 def run_of(line: Any) -> Run:
-    """A run from its line. Thousands of lines are of one point, which is checked once."""
+    """Build a run from its line; points are cached, since thousands of lines share one."""
     asked = line.asked or _NOTHING_ASKED
     values = _point_values(line), _asked_values(asked)
     try:
         point = _point(*values)
-    except TypeError:  # a list or an object is no setting
+    except TypeError:  # a list or an object is not hashable
         point = _point.__wrapped__(*values)
     return Run(
         point=point,
@@ -316,7 +301,7 @@ def run_of(line: Any) -> Run:
 
 @lru_cache(MOST_POINTS, typed=True)
 def _point(values: tuple[Any, ...], asked: tuple[Any, ...]) -> Point:
-    """A point from its settings, in order, and from those that were asked for."""
+    """Build a point from its settings, in order, and the requested ones."""
     settings = dict(zip(POINT_FIELDS, values, strict=True))
     settings |= {name: value for name, value in zip(ASKED, asked, strict=True) if value is not msgspec.UNSET}
     return msgspec.convert(settings, Point, strict=False)
@@ -324,13 +309,13 @@ def _point(values: tuple[Any, ...], asked: tuple[Any, ...]) -> Point:
 
 @lru_cache(1024)
 def _shared(value: T) -> T:
-    """The same object for equal ones: rows of a folder have most of their facts in common."""
+    """Return one object for equal values, since rows share most of their facts."""
     return value
 
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Say what is wrong with a line, and where in it: StoreError."""
+    """Turn decoding errors into a StoreError that names the key."""
     try:
         yield
     except RecursionError as error:
@@ -341,7 +326,7 @@ def in_words() -> Iterator[None]:
 
 
 def row_from_json(line: str | bytes) -> Row:
-    """The row a line of JSON describes."""
+    """Parse a line of `rows.jsonl`."""
     try:
         with in_words():
             return _row(_decode_line(line))
@@ -362,7 +347,7 @@ def _refuse_other_schema(line: str | bytes) -> None:
 
 
 def row_from_facts(facts: Mapping[str, Any]) -> Row:
-    """The row that facts under the names of the contract describe; numbers may be text, as in a CSV."""
+    """Build a row from facts as stored; numbers may be text, as in a CSV."""
     with in_words():
         row = _row(msgspec.convert(facts, RowLine, strict=False))
     try:
@@ -388,33 +373,32 @@ def _row(line: RowLine) -> Row:
     return _refuse_impossible(row)
 
 
-# The counts of a witness.
 _COUNTS = [name for name, hint in get_type_hints(Witness).items() if int in get_args(hint)]
 _counts = attrgetter(*_COUNTS)
 
 
 def _refuse_impossible(row: Row) -> Row:
-    """A row, unless it counts further than any counter goes, or replicas of a pack differ in their number of turns."""
+    """The row, unless a count exceeds 64 bits or the replicas of a pack differ in their number of turns."""
     run, turns, pack = row.run, row.outcome.turns, row.outcome.pack
     if not -MOST_COUNTED < run.seed < MOST_COUNTED or not run.launch < MOST_COUNTED:
-        raise StoreError("run: its launch or its seed is a number of more than 64 bits")
+        raise StoreError("run: its launch or seed exceeds 64 bits")
     for name, count in zip(_COUNTS, _counts(row.witness), strict=True):
         if count and not -MOST_COUNTED < count < MOST_COUNTED:
-            raise StoreError(f"witness.{name}: it is a number of more than 64 bits")
+            raise StoreError(f"witness.{name}: the number exceeds 64 bits")
     if turns and not all(-1 < turn.unsettled <= turn.steps < MOST_COUNTED > turn.round for turn in turns):
-        raise StoreError("outcome.turns: the steps of a turn are no numbers that can be")
+        raise StoreError("outcome.turns: the numbers of steps of a turn are impossible")
     if pack and len({len(replica.rates) for replica in pack.replicas}) > 1:
-        raise StoreError("outcome.pack: the rates of its replicas are not of one length")
+        raise StoreError("outcome.pack: the rates of its replicas differ in length")
     return row
 
 
 def row_identity(row: Row) -> int:
-    """Equal for rows of the same run that began at the same time: one of them is a copy."""
+    """Equal for copies: rows of the same run with the same start."""
     return hash((row.run.key, row.started_at))
 
 
 def public_row(row: Row) -> Row:
-    """A row without what says more about a person than about the run; `left_out` names the variables."""
+    """The row without personal data; `left_out` names the removed variables."""
     home, private, public = _public_environment(row.environment)
     point = row.run.point
     workload = without_secrets(point.workload)
@@ -432,7 +416,7 @@ def public_row(row: Row) -> Row:
     )
 
 
-# Rows of a folder have a handful of environments between them.
+# Rows of a folder share a handful of environments.
 @lru_cache(256)
 def _public_environment(environment: Pairs) -> tuple[str | None, tuple[str, ...], Pairs]:
     """The home folder, the names of private variables, and the other variables."""
@@ -446,7 +430,7 @@ def _public_versions(versions: Pairs, home: str | None) -> Pairs:
 
 
 def _change_texts(outcome: Outcome, change: Callable[[str], str]) -> Outcome:
-    """An outcome with every text of the program's changed, reason and cautions no longer than a person reads."""
+    """Change every text of an outcome, and cut reason and cautions."""
     reason, stdout, stderr = outcome.reason, outcome.stdout_tail, outcome.stderr_tail
     if not (reason or stdout or stderr or outcome.cautions):
         return outcome
@@ -460,8 +444,8 @@ def _change_texts(outcome: Outcome, change: Callable[[str], str]) -> Outcome:
 
 
 def launch_seconds(row: Row) -> float | None:
-    """The step time of a row; None where it has none."""
-    return _times(row, _counted_steps(row), len(_cpu_set(row.run.cpus))).seconds
+    """The step time of a row, if it has one."""
+    return launch_times(_counted_steps(row), len(_cpu_set(row.run.cpus)), row.run.point.replicas).seconds
 
 
 def _counted_steps(row: Row) -> list[CountedTurn]:
@@ -469,28 +453,26 @@ def _counted_steps(row: Row) -> list[CountedTurn]:
     return counted_steps(row.outcome.step_seconds, turns)
 
 
-def _times(row: Row, counted: Iterable[CountedTurn], cpus: int) -> LaunchTimes:
-    point = row.run.point
-    return launch_times(counted, cpus, point.replicas)
-
-
 def steady_steps(row: Row) -> list[float]:
-    """The seconds of the steps of a row that count, without warm-up."""
+    """Step times without warm-up."""
     return [seconds for _, steps in _counted_steps(row) for seconds in steps]
 
 
 def quiet_steps(row: Row) -> list[float]:
-    """Those of quiet turns, where there are any."""
+    """Step times of quiet turns, or of all turns if none was quiet."""
     cpus, replicas = len(_cpu_set(row.run.cpus)), row.run.point.replicas
     quiet = [steps for turn, steps in _counted_steps(row) if was_quiet(turn, cpus, replicas)]
     return [seconds for steps in quiet for seconds in steps] or steady_steps(row)
 
 
 def launch_of(row: Row) -> Launch:
-    """A row as the analysis sees it."""
+    """The launch of a row, for the analysis."""
     outcome, witness, run, cpus = row.outcome, row.witness, row.run, _cpu_set(row.run.cpus)
     counted = _counted_steps(row)
-    steps, times = [*chain.from_iterable([steps for _, steps in counted])], _times(row, counted, len(cpus))
+    steps, times = (
+        [*chain.from_iterable(steps for _, steps in counted)],
+        launch_times(counted, len(cpus), run.point.replicas),
+    )
     whole_process = _is_whole_process(row)
     return Launch(
         point=run.point,
@@ -514,7 +496,7 @@ def launch_of(row: Row) -> Launch:
         peak_memory_bytes=witness.max_rss_bytes,
         step_times=step_times(steps),
         throttled_share=_throttled_share(row),
-        pipeline_share=_pipeline_share(row),
+        pipeline_share=_rate(witness.pipeline_cpu_seconds, witness.cpu_seconds),
         cpus=cpus,
         rates=_rates(row),
         pack=outcome.pack,
@@ -523,10 +505,10 @@ def launch_of(row: Row) -> Launch:
     )
 
 
-# Launches of a cohort start together.
+# Launches of a cohort share their start.
 @lru_cache(4096)
 def _epoch_seconds(text: str) -> float | None:
-    """A time in a row as seconds of the epoch; None where it is none."""
+    """A time as seconds since the epoch; None if it is not a time."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
@@ -534,7 +516,7 @@ def _epoch_seconds(text: str) -> float | None:
 
 
 def _energy(row: Row) -> LaunchEnergy | None:
-    """The energy of a step, of all replicas of a pack as many items'; None where it is not known."""
+    """The energy per step, or for the items of all replicas of a pack."""
     if not row.energy or row.outcome.status != "ok":
         return None
     pack = row.outcome.pack
@@ -542,7 +524,7 @@ def _energy(row: Row) -> LaunchEnergy | None:
 
 
 def _rates(row: Row) -> tuple[tuple[int, float], ...]:
-    """Items per second of every round: of a pack, those of all replicas in the window in which all ran."""
+    """Items per second by round; for a pack, of all replicas in the window in which all ran."""
     outcome = row.outcome
     turns = [turn for turn in outcome.turns if turn.round != WARMUP_ROUND]
     if outcome.pack is not None:
@@ -553,37 +535,32 @@ def _rates(row: Row) -> tuple[tuple[int, float], ...]:
 
 
 def planned_launch(row: Row) -> Launch:
-    """A row as a schedule sees it, which also asks how noisy its steps were."""
+    """The launch of a row with its step noise, for a schedule."""
     return replace(launch_of(row), step_noise=step_noise(steady_steps(row)))
 
 
 def is_execution(row: Row) -> bool:
-    """Whether a run was a program from its start to its end, of which a launch has few steps or one."""
+    """Whether the steps of a run are executions of a program."""
     return row.outcome.ended_by == EXECUTIONS
 
 
 def _rate(count: float | None, per: float | None) -> float | None:
-    """How many of one thing per another; None where either is not known, or no measurement."""
+    """A quotient; None if either number is unknown or implausible."""
     if count is None or per is None or not all(1 / MOST_COUNTED < one < MOST_COUNTED for one in (count, per)):
         return None
     return count / per
 
 
 def _throttled_share(row: Row) -> float | None:
-    """The share of the periods of a run's quota in which it ran into it; None where it had none."""
+    """The share of quota periods in which a run was throttled; None without a quota."""
     throttled, periods = row.witness.throttled_periods, row.witness.quota_periods
     if row.run.point.quota is None or throttled is None or not periods:
         return None
     return throttled / periods
 
 
-def _pipeline_share(row: Row) -> float | None:
-    """The share of a run's CPU time that its input pipeline took; None where it had none."""
-    return _rate(row.witness.pipeline_cpu_seconds, row.witness.cpu_seconds)
-
-
 def _is_whole_process(row: Row) -> bool | None:
-    """Whether the time of a program is that from its start to its exit, and none that it reports; None for others."""
+    """Whether the time of a program spans start to exit instead of being reported; None for other workloads."""
     if not is_execution(row):
         return None
     timed, process_seconds = sum(row.outcome.step_seconds), row.witness.process_seconds
@@ -593,7 +570,7 @@ def _is_whole_process(row: Row) -> bool | None:
 
 
 def _whole_run(row: Row) -> Turn:
-    """A run that had the machine to itself, as its only turn; threads that waited did so for each other."""
+    """A run without turns as its only turn; its threads waited only for each other."""
     witness, outcome = row.witness, row.outcome
     own = None if witness.cpu_seconds is None else witness.cpu_seconds + (witness.parent_cpu_seconds or 0.0)
     seconds = outcome.sections.run or sum(outcome.step_seconds[outcome.warmup_steps :])
@@ -601,20 +578,20 @@ def _whole_run(row: Row) -> Turn:
     return Turn(FIRST_ROUND, len(outcome.step_seconds), outcome.warmup_steps, seconds, *seen)
 
 
-# Launches of a point have the same CPUs, or one of a few equivalent sets.
+# Launches of a point use one of a few sets of CPUs.
 @lru_cache(4096)
 def _cpu_set(cpus: RunCpus) -> CpuSet:
     return frozenset(chain.from_iterable(cpus))
 
 
 def _made_by_quota(row: Row) -> set[Rule]:
-    """The rules that a run breaks by its own quota: its threads are stopped, and wait, and its steps are uneven."""
+    """The rules that a run breaks because of its own quota."""
     quota = row.run.point.quota
     return set() if quota is None else {rules.THROTTLED, rules.WAITING, rules.PRESSURE, rules.UNSTEADY}
 
 
 def _judged_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
-    """The rules that are applied turn by turn where a run took turns, and so not to the run as a whole."""
+    """The rules that apply to turns instead of the whole run."""
     turns = row.outcome.turns
     if not turns:
         return set()
@@ -626,20 +603,8 @@ def _judged_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
     return judged
 
 
-def _usual_turn(turns: Sequence[Turn]) -> float | None:
-    """The median seconds of the turns that count; None where there are none."""
-    counted = [turn.seconds for turn in turns if turn.round != WARMUP_ROUND]
-    return median(counted) if counted else None
-
-
-@cache
-def _judges() -> list[Callable[..., list[Doubt]]]:
-    """What features say against a run by the figures that its workload reports."""
-    return [resolve(function) for feature in features() for function in feature.doubts]
-
-
 def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[TurnTimes]) -> list[Doubt]:
-    """What a row says against itself: from its steps, then from its witness."""
+    """The doubts about a row: from its steps, then from its witness and figures."""
     point, outcome = row.run.point, row.outcome
     against = []
     if not outcome.turns and (apart := level_shift(counted)):
@@ -647,16 +612,14 @@ def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[Tu
     if len(counted) < rules.FEW_STEPS.limit and not is_execution(row):
         against.append(Doubt(rules.FEW_STEPS, len(counted)))
     threads = point.replicas * point.threads(point.intra), point.threads(point.inter)
-    circumstances = Circumstances(
-        cpus, outcome.sections.run or 0.0, *threads, outcome.cautions, _usual_turn(outcome.turns)
-    )
+    turn_seconds = [turn.seconds for turn in outcome.turns if turn.round != WARMUP_ROUND]
+    usual = median(turn_seconds) if turn_seconds else None
+    circumstances = Circumstances(cpus, outcome.sections.run or 0.0, *threads, outcome.cautions, usual)
     against += doubts(row.witness, circumstances)
     if outcome.pack is not None and not outcome.pack.disjoint:
         against.append(Doubt(rules.MASK, detail="replicas that may use each other's"))
     if outcome.figures:
         figures = {figure.name: figure.values for figure in outcome.figures}
-        against += chain.from_iterable(judge(figures) for judge in _judges())
-    if not against:
-        return []
-    judged = _judged_by_turns(row, timed) | _made_by_quota(row)
+        against += chain.from_iterable(resolve(judge)(figures) for feature in features() for judge in feature.doubts)
+    judged = _judged_by_turns(row, timed) | _made_by_quota(row) if against else set()
     return [doubt for doubt in against if doubt.rule not in judged]

@@ -1,4 +1,4 @@
-"""The results folder: `rows.jsonl`, one line per run; `study.toml`, `machine.json`, `doctor.json` and more."""
+"""The results folder: `rows.jsonl` with one line per run, `study.toml`, `machine.json`, `doctor.json` and more."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
-from scaling.results.power import PowerStore, PowerTrace, read_power
+from scaling.results.power import POWER, PowerTrace, read_power
 from scaling.results.rows import (
     ProgramFiles,
     Row,
@@ -38,12 +38,12 @@ ROWS = RecordFormat(
 
 
 def read_rows(folder: Path, on_repeat: Callable[[Row], None] = lambda row: None) -> Iterator[Row]:
-    """The rows of a folder, each once; a torn last line is passed over, any other bad line is refused."""
+    """Read the rows of a folder, without copies and a torn last line; refuse other bad lines."""
     return read_lines(folder, ROWS, on_repeat)
 
 
 def period(rows: Sequence[Row]) -> str:
-    """When the first run began, and the last, in UTC; nothing where another tool's file does not say."""
+    """The start of the first and the last run, in UTC."""
     if not rows:
         return ""
     first, last = (_moment(extreme(row.started_at for row in rows)) for extreme in (min, max))
@@ -53,7 +53,7 @@ def period(rows: Sequence[Row]) -> str:
 
 
 def where_and_when(rows: Sequence[Row]) -> str:
-    """'sixteen, Intel(R) Xeon(R) Processor, 2026-11-16': machine and day; nothing of another tool's file."""
+    """Machine and day, such as 'sixteen, Intel(R) Xeon(R) Processor, 2026-11-16'."""
     if not rows:
         return ""
     hosts = {row.machine.host: row.machine.cpu_model or row.machine.arch for row in rows}
@@ -63,9 +63,9 @@ def where_and_when(rows: Sequence[Row]) -> str:
 
 
 def made_before(rows: Iterable[Row]) -> str:
-    """From when the results of a finished study are, and how to measure anew."""
-    made = [*rows]
-    return f"all {len(made)} runs are there already, from {period(made)}; `again=True` measures anew"
+    """A sentence about the results of a finished study."""
+    rows = [*rows]
+    return f"all {len(rows)} runs are there already, from {period(rows)}; `again=True` measures anew"
 
 
 def _moment(text: str) -> str:
@@ -76,41 +76,43 @@ def _moment(text: str) -> str:
 
 
 def read_study_toml(folder: Path) -> str | None:
-    """The study a folder was begun with; None in a new folder."""
+    """The study of a folder; None for a new folder."""
     path = folder / STUDY
     return read_regular_text(path) if path.exists() else None
 
 
 def read_findings(folder: Path) -> tuple[Finding, ...] | None:
-    """What the doctor reported when the sweep was last begun; None where it was not asked."""
+    """The doctor's findings when the sweep last began; None without `doctor.json`."""
     path = folder / FINDINGS
     if not path.exists():
         return None
     try:
         return msgspec.json.decode(read_regular_text(path), type=tuple[Finding, ...])
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise StoreError(f"{path} does not hold findings: {error}; take it away") from error
+        raise StoreError(f"{path} does not hold findings: {error}; remove it") from error
 
 
 class Store(Lines[Row]):
-    """A results folder open for appending, by one sweep at a time; its rows get the files that are measured."""
+    """A results folder open for appending, by one sweep at a time; its rows get the measured files."""
 
     def __init__(self, folder: Path, program_files: ProgramFiles | None = None) -> None:
         super().__init__(folder, ROWS)
-        self._power = PowerStore(folder)
+        self._power: Lines[PowerTrace] | None = None
         self._program_files = program_files or {}
 
     def append(self, item: Row) -> None:
-        """Put a row on the disk, whole or not at all."""
+        """Append a row and sync it."""
         super().append(with_program_files(item, self._program_files) if self._program_files else item)
 
     def append_power(self, trace: PowerTrace) -> None:
         """Store the power of a run before its row."""
+        self._power = self._power or Lines(self.folder, POWER)
         self._power.append(trace)
 
     def close(self) -> None:
-        """Let others write."""
-        self._power.close()
+        """Release the files and their locks."""
+        if self._power:
+            self._power.close()
         super().close()
 
     def write_study(self, toml: str) -> None:
@@ -118,41 +120,41 @@ class Store(Lines[Row]):
         replace_file(self.folder / STUDY, toml)
 
     def write_machine(self, machine: Machine, topology: Topology) -> None:
-        """Store the machine beside its rows, as it was when the folder was begun."""
+        """Store the machine, unless the folder has it."""
         write_machine_facts(self.folder, machine_facts(machine, topology))
 
     def write_findings(self, findings: Sequence[Finding]) -> None:
-        """Store what the doctor reported just before the runs that follow."""
+        """Store the doctor's findings before the next runs."""
         text = msgspec.json.format(msgspec.json.encode(findings), indent=1)
         replace_file(self.folder / FINDINGS, f"{text.decode()}\n")
 
 
 @dataclass(slots=True)
 class RowCensus:
-    """What is to be said of the rows of a folder as a whole: copies, and runs by machine."""
+    """Counts of the rows of a folder: copies, and runs by machine."""
 
     repeated: int = 0
     machines: Counter[Machine] = field(default_factory=Counter)
 
     @property
     def runs(self) -> int:
-        """How many there are."""
+        """The number of runs."""
         return self.machines.total()
 
     def count(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The same rows, each counted."""
+        """Pass rows on and count them."""
         for row in rows:
             self.machines[row.machine] += 1
             yield row
 
     def count_repeated(self, row: Row) -> None:
-        """Count a row that is there again."""
+        """Count a copy of a row."""
         self.repeated += 1
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What a sweep has left; None is what it did not. `of_features` is what features have read of their own files."""
+    """The contents of a results folder; `of_features` has the files of features, by name."""
 
     name: str
     rows: tuple[Row, ...]
@@ -167,17 +169,16 @@ class Folder:
 
 
 def folder_of(name: str, rows: Iterable[Row], full: bool = False, keep: Keep = iter) -> Folder:
-    """Rows that have left their folder, as one that has nothing else."""
+    """A folder of rows alone, such as exported ones."""
     census = RowCensus()
     kept = tuple(keep(census.count(rows if full else map(public_row, rows))))
     return Folder(name, kept, None, None, None, census=census)
 
 
 def read_folder(path: Path, full: bool = False, keep: Keep = iter) -> Folder:
-    """A folder with at least one row; where only a profile wrote, the plain steps of its runs are the rows.
+    """Read a folder with at least one row; in a folder of a profile alone, its plain steps are the rows.
 
-    What says more about a person than about the runs is left out, unless it is asked for in full. `keep` takes all rows
-    and returns those that the folder is to have.
+    Personal data is left out unless `full`. `keep` takes all rows and returns the ones to keep.
     """
     traced = tuple(read_traced_rows(path)) if (path / TRACES.file).exists() else ()
     has_rows = (path / ROWS.file).exists() or not traced
@@ -201,7 +202,7 @@ def read_folder(path: Path, full: bool = False, keep: Keep = iter) -> Folder:
 
 
 def glance_at_folder(path: Path) -> Folder:
-    """A folder without its rows, unless a feature has a file there: its answer needs them."""
+    """Read a folder without its rows, unless it has the file of a feature, which needs them."""
     of_features = _read_files_of_features(path)
     if of_features:
         return read_folder(path)
@@ -209,6 +210,10 @@ def glance_at_folder(path: Path) -> Folder:
 
 
 def _read_files_of_features(path: Path) -> dict[str, Any]:
-    """What features have left in a folder, by the names of their files."""
-    files = {name: read for feature in features() for name, read in feature.files.items()}
-    return {name: resolve(read)(path) for name, read in files.items() if (path / name).exists()}
+    """The files of features in a folder, by name."""
+    return {
+        name: resolve(read)(path)
+        for feature in features()
+        for name, read in feature.files.items()
+        if (path / name).exists()
+    }

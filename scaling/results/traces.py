@@ -1,12 +1,11 @@
-"""Traced runs beside rows: `traces.jsonl`, one line per run, which is its row and the steps that were traced in it.
+"""Traced runs in `traces.jsonl`: one line per run, with its row and its traced steps.
 
-What every op type took for every purpose is stored as one list per step, under one list of the types and one of the
-purposes, so that a line stays short. Lines of before there were purposes have types only.
+To keep lines short, the types and purposes of operations are listed once, and their times as one list per step. Old
+lines have no purposes.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,6 @@ import msgspec
 from msgspec import Meta
 
 from scaling.analysis.purposes import Purpose
-from scaling.analysis.summary import Launch
 from scaling.analysis.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.machine.topology import Machine, Topology
@@ -41,7 +39,7 @@ Seconds = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class TracedRow:
-    """A traced run as stored; one that did not end well has no steps, and its row says why."""
+    """A traced run as stored; a failed run has no steps."""
 
     row: Row
     steps: tuple[TracedStep, ...]
@@ -58,19 +56,18 @@ class _TracedLine(msgspec.Struct, kw_only=True):
 
 
 class _Line(msgspec.Struct):
-    """What a line has beyond its row's."""
+    """The part of a line beyond its row."""
 
     traced: _TracedLine
 
 
 def traced_row_to_json(traced: TracedRow) -> str:
     """A traced run as one line of JSON."""
-    facts = {**row_facts(traced.row), "traced": _traced_facts(traced.steps)}
-    return json_line(facts)
+    return json_line({**row_facts(traced.row), "traced": _traced_facts(traced.steps)})
 
 
 def storable_trace(traced: TracedRow) -> TracedRow:
-    """A traced run as it can be stored and read again; where its steps cannot be, that of a failed one."""
+    """The traced run, or a failed one if its steps cannot be stored and read again."""
     row = storable(traced.row)
     if row.outcome.status != "ok":
         return TracedRow(row, ())
@@ -82,21 +79,19 @@ def storable_trace(traced: TracedRow) -> TracedRow:
 
 
 def traced_row_from_json(line: str | bytes) -> TracedRow:
-    """The traced run a line of JSON describes."""
+    """Parse a line of `traces.jsonl`."""
     row = row_from_json(line)
     try:
         with in_words():
             traced = msgspec.json.decode(line, type=_Line).traced
         return TracedRow(row, tuple(_steps(traced)))
     except ValueError as error:
-        raise StoreError("traced: its lists are not of one length") from error
+        raise StoreError("traced: its lists differ in length") from error
 
 
 def _traced_facts(steps: tuple[TracedStep, ...]) -> dict[str, object]:
-    keys = sorted(
-        {_key(op) for op in chain.from_iterable(step.ops for step in steps)}, key=lambda key: (key[0], str(key[1]))
-    )
-    by_key = [{_key(op): op for op in step.ops} for step in steps]
+    by_key = [{(op.type, op.purpose): op for op in step.ops} for step in steps]
+    keys = sorted({key for ops in by_key for key in ops}, key=lambda key: (key[0], str(key[1])))
     absent = OpTime("", 0.0, 0)
     return {
         "types": [op_type for op_type, _ in keys],
@@ -107,10 +102,6 @@ def _traced_facts(steps: tuple[TracedStep, ...]) -> dict[str, object]:
         "op_seconds": [[ops.get(key, absent).seconds for key in keys] for ops in by_key],
         "op_executions": [[ops.get(key, absent).executions for key in keys] for ops in by_key],
     }
-
-
-def _key(op: OpTime) -> tuple[str, Purpose | None]:
-    return op.type, op.purpose
 
 
 def _steps(line: _TracedLine) -> Iterator[TracedStep]:
@@ -124,10 +115,11 @@ def _steps(line: _TracedLine) -> Iterator[TracedStep]:
 
 
 def trace_of(traced: TracedRow) -> Trace | None:
-    """A traced run as the analysis sees it; None for one that did not end well."""
+    """The trace of a run, for the analysis; None for a failed run."""
     run, outcome = traced.row.run, traced.row.outcome
     if outcome.status != "ok" or outcome.items_per_step is None:
         return None
+    launch = launch_of(traced.row)
     return Trace(
         point=run.point,
         launch=run.launch,
@@ -136,12 +128,8 @@ def trace_of(traced: TracedRow) -> Trace | None:
         items_per_step=outcome.items_per_step,
         steps=traced.steps,
         plain_step_seconds=outcome.step_seconds[outcome.warmup_steps :],
-        quiet=_was_quiet(launch_of(traced.row)),
+        quiet=not launch.spoiled and (not launch.turns or any(turn.quiet for turn in launch.turns)),
     )
-
-
-def _was_quiet(launch: Launch) -> bool:
-    return not launch.spoiled and (not launch.turns or any(turn.quiet for turn in launch.turns))
 
 
 TRACES = RecordFormat(
@@ -156,25 +144,25 @@ TRACES = RecordFormat(
 
 
 def read_traced_rows(folder: Path) -> Iterator[TracedRow]:
-    """The traced runs of a folder, one after another; those that failed as well."""
+    """Read the traced runs of a folder, failed ones included."""
     return read_lines(folder, TRACES)
 
 
 def read_traces(folder: Path) -> list[Trace]:
-    """The traced runs of a folder that ended well, as the analysis sees them."""
+    """Read the traces of a folder's successful runs."""
     return [trace for trace in map(trace_of, read_traced_rows(folder)) if trace is not None]
 
 
 class TraceStore(Lines[TracedRow]):
-    """A results folder open for traced runs, by one profile at a time; a sweep's rows beside them are left alone."""
+    """A results folder open for appending traced runs, by one profile at a time."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, TRACES)
 
     def write_profile(self, toml: str) -> None:
-        """Store what was last asked for, as a study."""
+        """Store the last profile as a study."""
         replace_file(self.folder / PROFILE, toml)
 
     def write_machine(self, machine: Machine, topology: Topology) -> None:
-        """Store the machine beside its traces, as it was when the folder was begun."""
+        """Store the machine, unless the folder has it."""
         write_machine_facts(self.folder, machine_facts(machine, topology))

@@ -23,7 +23,7 @@ MARGIN = 1.4
 
 def devices(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a panel per framework, with every network on both devices."""
-    executions = relative_executions(device_pairs(point.summary for point in result.points))
+    executions = relative_executions(result.subject(device_pairs))
     if not executions:
         return NotDrawn("no workload was measured on both the CPU alone and a GPU; set both in device of a study")
     caption = (

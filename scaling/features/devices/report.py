@@ -30,7 +30,7 @@ PROFILES_HINT = (
 
 def section(result: Evaluation) -> Section | None:
     """The section on steps on the CPU alone and on a GPU; None without measurements on a GPU."""
-    pairs = pairs_table(device_pairs(point.summary for point in result.points))
+    pairs = pairs_table(result.subject(device_pairs))
     tables = {
         "Step time on the CPU alone and on the GPU": (pairs, PAIRS_HINT),
         "Profile of the GPU over a step": (profiles_table(result.folder.rows), PROFILES_HINT),
@@ -41,7 +41,7 @@ def section(result: Evaluation) -> Section | None:
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The faster device for every workload that was measured on both."""
-    return [_answer(pair) for pair in device_pairs(point.summary for point in result.points)]
+    return [_answer(pair) for pair in result.subject(device_pairs)]
 
 
 def _answer(pair: DevicePair) -> StudyAnswer:

@@ -104,7 +104,7 @@ def _moments(trace: PowerTrace) -> list[tuple[float, float]]:
 
 def caps(result: Evaluation) -> Drawing | NotDrawn:
     """Draw the energy and time of every size and cap of a workload, relative to its fastest point without a cap."""
-    trades = trade_offs(point.summary for point in result.points)
+    trades = result.subject(trade_offs)
     if not trades:
         return NotDrawn("no workload was metered at two points; measure more core counts, power caps or clock caps")
     caption = (

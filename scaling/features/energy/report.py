@@ -108,12 +108,11 @@ def _energy_cells(point: ScalingPoint) -> list[str]:
 
 def section(result: Evaluation) -> Section | None:
     """The section on energy; None if no point was metered."""
-    summaries = [point.summary for point in result.points]
-    energies, effects = energy_table(summaries), caps_table(cap_effects(summaries), result.rooflines)
+    energies, effects = energy_table(result.summaries), caps_table(result.subject(cap_effects), result.rooflines)
     if not energies.rows:
         return None
     caption = "Energy, power and energy-delay products of every metered point"
-    blocks = [Block(sentences=energy_sentences(summaries, result.rooflines), table=energies, caption=caption)]
+    blocks = [Block(sentences=energy_sentences(result.summaries, result.rooflines), table=energies, caption=caption)]
     if effects.rows:
         blocks.append(Block(table=effects, caption="Time and energy under every cap, relative to no cap"))
     return Section("energy", "Energy", "Energy", [*blocks, Block(hint=HINT)])
@@ -221,9 +220,8 @@ def economy_sentence(economy: Economy) -> str:
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The most economical point of every workload, if any point was measured under a cap."""
-    summaries = [point.summary for point in result.points]
-    answers = economies(summaries) if any(any(one.point.caps) for one in summaries) else []
-    return [_study_answer(one) for one in answers]
+    is_capped = any(any(one.point.caps) for one in result.summaries)
+    return [_study_answer(one) for one in result.subject(economies)] if is_capped else []
 
 
 def _study_answer(economy: Economy) -> StudyAnswer:

@@ -24,7 +24,7 @@ def packs(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a panel per workload that was measured in packs."""
     series = [
         one
-        for one in packed_series(point.summary for point in result.points)
+        for one in result.subject(packed_series)
         if any(division.throughput and division.latency() for division in one.filling)
     ]
     if not series:

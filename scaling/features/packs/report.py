@@ -62,12 +62,11 @@ def size_words(division: Division) -> str:
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The best division for every workload that was measured in packs, or the slowdowns of mixed packs."""
-    summaries = [point.summary for point in result.points]
-    if pairs := slowdowns(summaries):
+    if pairs := result.subject(slowdowns):
         return [_answer("slowdown", one.workload, slowdown_sentence(one), one.is_answer) for one in pairs]
     return [
         _answer("replicas", name, choice_sentences(choice, name)[0], choice.is_answer and choice.best is not None)
-        for name, choice in _choices(summaries)
+        for name, choice in result.subject(_choices)
     ]
 
 
@@ -75,7 +74,7 @@ def _answer(question: str, subject: str, sentence: str, known: bool) -> StudyAns
     return StudyAnswer(question, subject, "give" if known else "no-answer-yet", sentence, known)
 
 
-def _choices(summaries: Sequence[Summary]) -> list[tuple[str, Choice]]:
+def _choices(summaries: Iterable[Summary]) -> list[tuple[str, Choice]]:
     """The choice for every workload, with the name that distinguishes it from the others."""
     choices = [choose(one) for one in packed_series(summaries)]
     names = names_among([choice.series.settings for choice in choices])
@@ -191,7 +190,6 @@ def _quantile_words(quantile: float) -> str:
 
 def section(result: Evaluation) -> Section | None:
     """The section on divisions of the cores and on workloads side by side; None without packs."""
-    summaries = [point.summary for point in result.points]
     blocks = [
         Block(
             heading=name,
@@ -199,11 +197,11 @@ def section(result: Evaluation) -> Section | None:
             table=divisions_table(choice.series),
             caption=f"Divisions of the cores among replicas of {name}",
         )
-        for name, choice in _choices(summaries)
+        for name, choice in result.subject(_choices)
     ]
     if not blocks:
         return None
-    if pairs := slowdowns(summaries):
+    if pairs := result.subject(slowdowns):
         caption = "Step time of each workload beside another or itself, relative to running alone"
         sentences, table = [*map(slowdown_sentence, pairs)], slowdown_table(pairs)
         blocks.append(Block(heading="Workloads side by side", sentences=sentences, table=table, caption=caption))

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Summary
 from scaling.errors import count
-from scaling.features.services.load import LoadCurve, Service, curves, services
+from scaling.features.services.load import LoadCurve, Service, services_with_curves
 from scaling.features.services.report import worst_latency
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import draw_mark, hollow_key, make_grid, mark_key, number_axis
@@ -22,8 +22,8 @@ POINTS = 60
 def clients(result: Evaluation) -> Drawing | NotDrawn:
     """Draw throughput and latency of every service over clients."""
     measured = [
-        one
-        for one in services(point.summary for point in result.points)
+        (one, lines)
+        for one, lines in result.subject(services_with_curves)
         if any(len(one.over_clients(cores)) > 1 for cores in one.cores)
     ]
     if not measured:
@@ -36,11 +36,11 @@ def clients(result: Evaluation) -> Drawing | NotDrawn:
     return Drawing(caption, _figure(measured))
 
 
-def _figure(measured: Sequence[Service]) -> Figure:
+def _figure(measured: Sequence[tuple[Service, Sequence[LoadCurve]]]) -> Figure:
     grid = make_grid(2 * len(measured), share_x=False, share_y=False, height=2.6)
-    cores = sorted({number for service in measured for number in service.cores})
-    for index, service in enumerate(measured):
-        lines = {curve.cores: curve for curve in curves(service)}
+    cores = sorted({number for service, _ in measured for number in service.cores})
+    for index, (service, fitted) in enumerate(measured):
+        lines = {curve.cores: curve for curve in fitted}
         for style, number in enumerate(cores):
             points = service.over_clients(number)
             _throughput(grid.axes[2 * index], points, lines.get(number), style)
@@ -56,7 +56,7 @@ def _figure(measured: Sequence[Service]) -> Figure:
         number_axis(grid.axes[2 * index])
     grid.labels("clients", "")
     keys = [mark_key(count(number, "core"), colour(style), marker(style)) for style, number in enumerate(cores)]
-    doubtful = any(not one.valid for service in measured for one in service.points)
+    doubtful = any(not one.valid for service, _ in measured for one in service.points)
     grid.legend([*keys, *([hollow_key()] if doubtful else [])])
     return grid.figure
 

@@ -106,6 +106,11 @@ class LoadCurve:
             return estimate(np.sqrt((1.0 - self.fit.draws.contention) / self.fit.draws.coherency))
 
 
+def services_with_curves(summaries: Iterable[Summary]) -> list[tuple[Service, list[LoadCurve]]]:
+    """The services among points, each with its curves."""
+    return [(service, curves(service)) for service in services(summaries)]
+
+
 def curves(service: Service) -> list[LoadCurve]:
     """Its curves over clients, one for each number of cores, and its curve over cores at saturation."""
     saturated = [one for cores in service.cores if (one := service.saturated(cores))]

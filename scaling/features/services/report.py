@@ -18,6 +18,7 @@ from scaling.features.services.load import (
     latencies,
     reached,
     services,
+    services_with_curves,
     smallest,
 )
 from scaling.reporting.deployment import Deployment
@@ -86,7 +87,7 @@ def worst_latency(summary: Summary) -> str | None:
 
 def sentences(summaries: Sequence[Summary]) -> list[str]:
     """The curves of every service over clients and over cores."""
-    return [curve_sentence(curve) for service in services(summaries) for curve in curves(service)]
+    return [curve_sentence(curve) for _, lines in services_with_curves(summaries) for curve in lines]
 
 
 def curve_sentence(curve: LoadCurve) -> str:
@@ -140,11 +141,11 @@ def section(result: Evaluation) -> Section | None:
     blocks = [
         Block(
             heading=service.name,
-            sentences=[*map(curve_sentence, curves(service))],
+            sentences=[*map(curve_sentence, lines)],
             table=loads_table(service),
             caption=f"{service.name} under every load",
         )
-        for service in services(point.summary for point in result.points)
+        for service, lines in result.subject(services_with_curves)
     ]
     return Section("services", "Services", "Services under load", [*blocks, Block(hint=HINT)]) if blocks else None
 

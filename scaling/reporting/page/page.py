@@ -72,7 +72,7 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
     shared, table = shared_apart(points_table(result.points), keep=1)
     answers = study_answers(result)
     asks_cores = all(answer.question == "cores" for answer in answers)
-    compared = compare_backends(point.summary for point in result.points)
+    compared = result.subject(compare_backends)
     return render_page(
         "page.html",
         SCRIPTS,

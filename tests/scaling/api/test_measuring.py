@@ -63,7 +63,7 @@ def test_a_gpu_that_no_driver_shows_is_left_out_of_the_plan(there, monkeypatch):
 
 def test_a_study_of_the_gpu_alone_is_refused_without_one(monkeypatch):
     monkeypatch.setattr(measuring, "has_gpu", lambda: False)
-    with pytest.raises(StudyError, match="GPU, and no driver"):
+    with pytest.raises(StudyError, match="GPU, but no driver"):
         prepare(fcn_on("gpu"))
 
 

@@ -131,7 +131,7 @@ def test_points_are_chosen_by_their_settings_and_keep_their_baseline(folder):
     assert set(chosen.points["cores"]) == set(results.points["cores"]) - {1}
     assert chosen.points["speedup"].tolist() == results.points.query("cores >= 2")["speedup"].tolist()
     assert set(chosen.rows["cores"]) == set(chosen.points["cores"])
-    with pytest.raises(scaling.errors.StoreError, match="`where=` chooses none of "):
+    with pytest.raises(scaling.errors.StoreError, match="`where=` matches none of "):
         _ = results.where("workload=nothing").points
 
 

@@ -55,5 +55,5 @@ def test_ceilings_of_a_folder_hold_for_the_cores_of_its_machine(capped, tmp_path
 
 @pytest.mark.parametrize("ceilings", ["1000", "1000,0", "a,b", "nan,1", "missing/folder"])
 def test_ceilings_that_are_neither_folder_nor_figures_are_refused(capped, ceilings):
-    with pytest.raises(StoreError, match="neither a folder of `scaling sweep ceilings` nor GFLOP/s and GB/s"):
+    with pytest.raises(StoreError, match="neither a folder nor two numbers"):
         rooflines(capped, MACHINE, ceilings)

@@ -80,7 +80,7 @@ def test_limits_to_deploy_have_the_memory_that_launches_had(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--format", "docker"], "'docker'; there are kubernetes,"),
+        (["--format", "docker"], "'docker'; choose from kubernetes,"),
         (["--format", "slurm", "--json"], "--format slurm and --json are"),
         (["--throughput", 1, "--latency", 1], "--throughput and --latency are different questions"),
         (["--throughput", -1], "--throughput is -1, … above 0"),
@@ -88,11 +88,11 @@ def test_limits_to_deploy_have_the_memory_that_launches_had(tmp_path):
         (["--throughput", 1, "--assurance", 1], "--assurance is 1"),
         (["--hourly-budget", 1, "--core-hour", 0], "core-hour must cost more"),
         (["--hourly-budget", -3], "--hourly-budget is -3, … above 0"),
-        (["--throughput", 1, "--quantile", 0.9], "--quantile needs --latency beside it"),
+        (["--throughput", 1, "--quantile", 0.9], "--quantile needs --latency; give both"),
         (["--latency", 1, "--quantile", 1], "--quantile is 1, but … between 0 and 0.999"),
-        (["--epochs", 3], "--epochs needs --work beside it"),
-        (["--deadline", "8h"], "--deadline needs --work beside it"),
-        (["--work", 10, "--deadline", "soon"], "deadline soon: … 90s, 45m or 8h"),
+        (["--epochs", 3], "--epochs needs --work; give both"),
+        (["--deadline", "8h"], "--deadline needs --work; give both"),
+        (["--work", 10, "--deadline", "soon"], "deadline soon … 90s, 45m or 8h"),
         (["--work", 10, "--throughput", 3], "--throughput and --work are different questions"),
     ],
 )

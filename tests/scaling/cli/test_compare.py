@@ -86,7 +86,7 @@ def test_options_of_measuring_are_refused_where_nothing_is_measured(tmp_path, op
     folder = folder_of(tmp_path / "a", swept_rows())
     completed = scaling("compare", folder, folder, *option)
     assert completed.returncode == 2
-    assert "goes with --between" in completed.stderr
+    assert "needs --between" in completed.stderr
 
 
 def loaded(rows):
@@ -139,7 +139,7 @@ def test_a_disturbed_point_is_not_comparable_and_has_no_ratio(tmp_path):
 def test_a_margin_that_is_none_is_refused(tmp_path, margin):
     completed = scaling("compare", tmp_path, tmp_path, "--fail-above", margin)
     assert completed.returncode == 2
-    assert f"--fail-above {margin}: give how much slower is too much, as 5% or 0.05" in completed.stderr
+    assert f"--fail-above {margin}: give the tolerated slowdown as 5% or 0.05" in completed.stderr
 
 
 def test_files_of_other_tools_are_compared_by_name_and_count():
@@ -147,4 +147,4 @@ def test_files_of_other_tools_are_compared_by_name_and_count():
     completed = scaling("compare", before, after, "--cores-from", "threads", "--fail-above", "5%")
     assert completed.returncode == 1
     assert "naps, 4 cores, 18.3 % (12.3 % to 23.9 %)" in completed.stdout
-    assert completed.stderr.count("does not say on which CPUs") == 1
+    assert completed.stderr.count("does not record CPUs") == 1

@@ -36,7 +36,7 @@ def test_kinds_formats_and_the_place_can_be_chosen(folder, tmp_path):
     [
         (
             ["eficiency"],
-            "unknown kind of figure 'eficiency'; did you mean 'efficiency'?; there are efficiency, together,",
+            "unknown kind of figure 'eficiency'; did you mean 'efficiency'?; choose from efficiency, together,",
         ),
         (["efficiency", "--target", "0"], "--target is 0, but it must be a number above 0"),
         (["efficiency", "-o", "/proc/figures"], "/proc/figures cannot be written: "),
@@ -73,4 +73,4 @@ def test_every_figure_of_another_tools_file_is_drawn_or_says_why_not(tmp_path):
     assert {"efficiency.svg", "speedup.svg"} <= drawn
     assert f"{tmp_path}/figures/efficiency.svg" in completed.stdout
     assert "figure 'placement': the folder" in completed.stderr
-    assert completed.stderr.count("does not say on which CPUs") == 1
+    assert completed.stderr.count("does not record CPUs") == 1

@@ -81,7 +81,7 @@ def test_a_page_that_cannot_be_made_fails_no_sweep(tmp_path, monkeypatch, error)
 
     monkeypatch.setattr(Results, "report", refuse)
     note = sweep.report_note(load(tmp_path))
-    assert note == f"no page was made of them ({error}); `scaling report {tmp_path}` tries again"
+    assert note == f"no page was written ({error}); `scaling report {tmp_path}` tries again"
 
 
 def test_links_in_a_received_folder_are_not_followed(small, tmp_path):
@@ -153,7 +153,7 @@ def test_the_page_of_another_tools_file_lies_beside_it_and_says_what_is_not_know
     completed = scaling("report", path, "--cores-from", "threads")
     assert completed.stdout == f"{tmp_path / 'bench.html'}\n", completed.stderr
     page = (tmp_path / "bench.html").read_text()
-    assert "say on which CPUs" in page
+    assert "does not record CPUs" in page
     assert "How quiet the host was" not in page  # it was not watched
     assert "6 points, 6 ok · 48 runs" in page
     assert "scaling show bench.json" in page
@@ -163,7 +163,7 @@ def test_the_page_of_another_tools_file_lies_beside_it_and_says_what_is_not_know
 def test_a_page_of_stdin_needs_a_place():
     refused = program("report", "-", input=(DATA / "hyperfine.json").read_text())
     assert refused.returncode == 2
-    assert refused.stderr == "scaling: results from stdin have no place of their own; choose one with -o\n"
+    assert refused.stderr == "scaling: results from stdin have no default path for output; choose one with -o\n"
 
 
 def test_the_page_of_an_export_has_the_points_of_its_folder(small, tmp_path):

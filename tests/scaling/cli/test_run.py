@@ -160,7 +160,7 @@ def test_a_program_that_is_edited_while_it_is_measured_gets_no_answer(folder, sc
         ),
         (["run", "--", "true", b"\xff"], "program 'true': '\\udcff' is not UTF-8 text"),
         (["run", "--env", b"A=\xff", "--", "true"], "program 'true': '\\udcff' is not UTF-8 text"),
-        (["run", "--items", "9" * 5000, "--", "true"], "number of 5000 digits;"),
+        (["run", "--items", "9" * 5000, "--", "true"], "has 5000 digits;"),
         (["run", "--budget", "9" * 5000, "--", "true"], "time above 0"),
         (["run", "--cwd", "a" * 300, "--", "true"], "'File name too long';"),
         (["show", "a" * 300], "'File name too long';"),

@@ -107,8 +107,8 @@ def test_points_are_chosen_by_their_settings(tmp_path):
     folder = folder_of(tmp_path / "a", swept_rows())
     chosen = json.loads(scaling("show", folder, "--where", "cores<=2,smt=1", "--json").stdout)["points"]
     assert [point["cores"] for point in chosen] == [1, 2]
-    assert mentions(scaling("fit", folder, "--where", "workload=vgg").stderr, "--where chooses … 3 points")
-    assert "give it a name" in scaling("report", folder, "--where", "cores<=2").stderr
+    assert mentions(scaling("fit", folder, "--where", "workload=vgg").stderr, "--where matches … 3 points")
+    assert "name it with -o" in scaling("report", folder, "--where", "cores<=2").stderr
 
 
 def test_one_table_is_shown_at_a_time(tmp_path):
@@ -147,7 +147,7 @@ def test_every_run_of_another_tool_counts_and_none_is_called_slow(tmp_path):
     (tmp_path / "t.csv").write_text("cores,seconds\n" + "".join(f"{n},{t / n}\n" for n in (1, 2) for t in (1, 1.01, 2)))
     completed = scaling("show", tmp_path / "t.csv")
     assert [line.split("  ")[-2].strip() for line in completed.stdout.splitlines()[3:5]] == ["3", "3"]
-    assert "run counts, and none" in completed.stderr
+    assert "run counts and none" in completed.stderr
 
 
 def test_stdin_is_read_where_a_dash_stands_for_the_file():
@@ -169,7 +169,7 @@ def test_counts_that_are_not_whole_have_laws_but_no_points(tmp_path):
 def test_options_for_other_tools_are_refused_for_results_of_ours(tmp_path):
     refused = scaling("show", folder_of(tmp_path / "a", swept_rows()), "--cores-from", "threads")
     assert refused.returncode == 2
-    assert "knows its cores; leave --cores-from and --column out" in refused.stderr
+    assert "has its cores; leave out --cores-from and --column" in refused.stderr
 
 
 def test_what_efficiency_is_lost_to_is_a_sentence_per_series_and_a_table_of_points(tmp_path):

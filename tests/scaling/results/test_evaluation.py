@@ -1,10 +1,16 @@
+import pytest
+
 from benchmarks.shared.machines import HOST, AmdahlMachine, machine, row, study
 from scaling.reporting.points import evaluation_notes
-from scaling.results.evaluation import evaluate
+from scaling.results import evaluation as evaluation_module
+from scaling.results.evaluation import FirstSeries, evaluate
 from scaling.results.machine_file import read_machine_file
+from scaling.results.rows import row_identity
 from scaling.results.store import Folder, Store
 from scaling.study.planning import plan
 from tests.scaling.reporting.results import stolen
+
+ROWS = [*AmdahlMachine().execute(plan(study('items = [1, 2, 3]\ncores = "1-4"\nlaunches = 2'), machine(8)).runs)]
 
 
 def folder(rows, tmp_path, cores=8, smt=1):
@@ -43,3 +49,27 @@ def test_points_left_out_and_series_not_fitted_are_said(tmp_path):
     assert single.fits == ()
     assert "no usable point among 1 point (1 disturbed; no quiet turn)" in evaluation_notes(single)[0]
     assert len(evaluation_notes(evaluate(folder([row()], tmp_path)))) == 1
+
+
+def test_a_subject_is_computed_once(tmp_path):
+    calls = []
+    evaluation = evaluate(folder(swept("cores = [1, 2]"), tmp_path))
+    found = [evaluation.subject(calls.append) for _ in range(2)]
+    assert (found, calls) == ([None, None], [evaluation.summaries])
+
+
+@pytest.mark.parametrize(("most", "items"), [(9, {1, 2}), (8, {1, 2}), (7, {1}), (1, {1}), (12, {1, 2, 3})])
+@pytest.mark.parametrize("rows", [ROWS, ROWS[::-1]])
+def test_the_first_series_are_kept_whole_in_whatever_order_rows_come(monkeypatch, most, items, rows):
+    monkeypatch.setattr(evaluation_module, "ROWS_BETWEEN_DROPS", 3)
+    first = FirstSeries(most)
+    kept = list(first.keep(rows))
+    assert sorted(map(row_identity, kept)) == sorted(row_identity(row) for row in ROWS if row.run.point.items in items)
+    assert bool(first.notes) is (len(items) < 3)
+
+
+def test_the_note_says_how_many_series_and_points_there_are():
+    first = FirstSeries(9)
+    first.keep(ROWS)
+    (note,) = first.notes
+    assert note.startswith("this page has the first 2 of 3 series, 8 of 12 points; ")

@@ -50,7 +50,7 @@ def test_a_file_that_is_no_json_is_refused(tmp_path):
     [({"core_cpus": ["0", ""]}, "a core has no CPU"), ({"allowed": "100"}, "none of its cores is allowed")],
 )
 def test_a_machine_on_which_nothing_can_be_placed_is_refused(tmp_path, facts, why):
-    with pytest.raises(StoreError, match=rf"machine\.json does not describe a machine: {why}; restore it"):
+    with pytest.raises(StoreError, match=rf"machine\.json does not describe a machine: {why}; restore or remove it"):
         written(tmp_path, machine(2), **facts)
 
 

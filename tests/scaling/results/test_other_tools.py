@@ -106,7 +106,7 @@ def test_other_parameters_tell_series_of_one_name_apart(tmp_path):
 
 def test_runs_that_failed_count_where_hyperfine_was_told_to_ignore_it(tmp_path):
     path = written(tmp_path, hyperfine(("grep", {"parameters": {"cores": 1}, "exit_codes": [1, 0]})))
-    assert mentions(read_table(path, AS_IT_IS).notes, "status than 0 …: 1")
+    assert mentions(read_table(path, AS_IT_IS).notes, "exit status …: 1")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,10 @@ def test_a_name_without_the_parameter_has_no_count(name):
 
 
 WRONG = {
-    "no count": (hyperfine(("sort", {})), r"'sort' has no parameter cores or threads; name the one .* `cores_from=`"),
+    "no count": (
+        hyperfine(("sort", {})),
+        r"'sort' has no parameter cores or threads; name the parameter .* `cores_from=`",
+    ),
     "another name": (hyperfine(("sort", {"parameters": {"jobs": 2}})), r"\(it has jobs\)"),
     "a count that is none": (hyperfine(("sort", {"parameters": {"threads": "many"}})), "is 'many', but must be"),
     "a time that is none": (hyperfine(("sort", {"parameters": {"threads": 1}, "times": [0.0]})), "is not above 0"),
@@ -137,7 +140,7 @@ WRONG = {
     "bytes": ({"benchmarks": [{"metadata": {"unit": "byte", "name": "b"}, "runs": []}]}, "is in bytes"),
     "an odd entry": ({"context": {}, "benchmarks": [{"run_type": "iteration"}]}, "looks like JSON of Google Benchmark"),
     "our own output": ({"schema": 1, "points": []}, "cannot be read back"),
-    "something else": ([1, 2], "JSON of an unknown kind; those of hyperfine, Google Benchmark, pyperf"),
+    "something else": ([1, 2], "JSON of an unknown kind; give JSON of hyperfine, Google Benchmark, pyperf"),
     "not JSON": ("{", "is not JSON"),
     "two arguments": (
         {"context": {}, "benchmarks": [{"name": "BM/4/8", "real_time": 1.0, "threads": 1}]},

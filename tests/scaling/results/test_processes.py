@@ -28,5 +28,5 @@ def test_what_goes_wrong_in_a_process_goes_wrong_here():
 
 
 def test_a_helper_that_is_killed_is_one_sentence():
-    with pytest.raises(StoreError, match=r"read was ended, .*;"):
+    with pytest.raises(StoreError, match=r"was killed, .*;"):
         list(map_by_processes(lambda _: os.kill(os.getpid(), signal.SIGKILL), [1, 2, 3]))

@@ -406,7 +406,7 @@ def test_any_text_can_be_stored(text):
 def test_a_row_that_could_not_be_read_again_is_that_of_a_failed_run(wrong):
     one = storable(row(**wrong))
     assert one.outcome.status == "failed"
-    assert "measured cannot be stored" in one.outcome.reason
+    assert "measured values cannot be stored" in one.outcome.reason
     assert row_from_json(row_to_json(one)) == one
 
 

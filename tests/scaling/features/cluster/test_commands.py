@@ -98,7 +98,7 @@ def test_capacity_sets_node_types_side_by_side_at_the_price_of_each(folder):
 def test_one_price_for_every_node_type_is_refused_and_taken_for_one_node_type(folder):
     completed = scaling("capacity", folder, "--throughput", 6, "--core-hour", 3)
     assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
-    assert "--core-hour is the price" in completed.stderr
+    assert "--core-hour is one price" in completed.stderr
     assert scaling("capacity", folder / "quick", "--cheapest", "--core-hour", 3).returncode == 0
 
 
@@ -224,7 +224,7 @@ def test_the_page_says_of_a_target_what_capacity_says(folder, tmp_path):
     ("subfolder", "target", "words"),
     [
         ("", 0, "--target is 0, but … above 0"),
-        ("quick", 6, "--target is what node"),
+        ("quick", 6, "--target compares node"),
     ],
 )
 def test_a_target_that_makes_no_sense_is_one_sentence(folder, subfolder, target, words):

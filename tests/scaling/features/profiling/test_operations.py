@@ -59,7 +59,7 @@ def test_a_folder_without_a_network_achieves_nothing(tmp_path):
     folder = written(made('workloads = ["calibrated"]\ncores = [1]\nlaunches = 3'), tmp_path / "results")
     completed = scaling("workloads", folder)
     assert completed.returncode == 2
-    assert completed.stderr.startswith(f"scaling: no network was measured in {folder}; there are alexnet")
+    assert completed.stderr.startswith(f"scaling: no network was measured in {folder}; measure one of alexnet")
 
 
 CEILINGS = SMALL.parent / "ceilings-sixteen"
