@@ -288,7 +288,7 @@ def test_a_quota_below_the_cores_asked_for_is_refused(folder, one_cpu_quota):
         (one_cpu_quota / "cgroup.procs").write_text(str(os.getpid()))
 
     message = complaint(scaling("sweep", *SMALL, "--set", "cores=2", "-o", folder, preexec_fn=join))
-    assert "2 CPUs were asked for, but the CPU quota of this control group gives only 1 CPUs' worth of time" in message
+    assert "2 CPUs were asked for, but the CPU quota of this control group is 1 CPUs" in message
     completed = scaling("sweep", *SMALL, "-o", folder, preexec_fn=join)
     assert "goes up to 1" in completed.stderr
     assert {row.run.point.cores for row in read_rows(folder)} == {1}
