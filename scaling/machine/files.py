@@ -42,7 +42,7 @@ def _read(fd: int) -> bytes:
 
 
 def read_number(path: Path) -> int | None:
-    """The integer in a file; None if it has none."""
+    """The integer in a file; None for other content."""
     text = read_text(path)
     return int(text) if text and re.fullmatch(r"-?\d+", text) else None
 

@@ -220,7 +220,7 @@ def _check_names(study: Study) -> None:
     if study.scale == "weak" and fixed:
         raise StudyError(
             f"program '{fixed[0]}' does the same work on any number of cores, so scale = 'weak' would measure nothing; "
-            "put {items} where its command says how much to do"
+            "put {items} into its command as the amount of work"
         )
 
 
