@@ -85,7 +85,7 @@ class Command:
                 self.argv, stdin=source, stdout=subprocess.PIPE, stderr=stderr, env=self.env, cwd=self.cwd
             ) as process:
                 assert process.stdout is not None
-                marked, found, tail = self._read(process.stdout)
+                marked, matches, tail = self._read(process.stdout)
                 # The process is read after its end and before it is reaped, when its counters are complete.
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
                 seconds = time.perf_counter() - start
@@ -93,20 +93,20 @@ class Command:
         if process.returncode and not self.ignore_failure:
             sys.stderr.write(tail.decode(errors="replace") if self.patterns else "")
             raise ProgramError(f"{' '.join(self.argv)} {ending(process.returncode)}")
-        return self.steps(marked, found, seconds)
+        return self.steps(marked, matches, seconds)
 
     def _read(self, stream) -> tuple[list[float], dict[str, list[float]], bytes]:
         """The printed step times, the numbers that patterns match, and the end of the output."""
         marked: list[float] = []
-        found: dict[str, list[float]] = {name: [] for name in self.patterns}
+        matches: dict[str, list[float]] = {name: [] for name in self.patterns}
         tail = b""
         for line in iter(lambda: stream.readline(LONGEST_LINE), b""):
             tail = (tail + line)[-TAIL_BYTES:]
             if match := MARKER.fullmatch(line):
                 marked.append(float(match[1]))
             for name, pattern in self.patterns.items():
-                found[name] += [self.read_number(name, match[1]) for match in pattern.finditer(line)]
-        return marked, found, tail
+                matches[name] += [self.read_number(name, match[1]) for match in pattern.finditer(line)]
+        return marked, matches, tail
 
     def read_number(self, name: str, text: bytes | None) -> float:
         """The number that a pattern matched."""
@@ -118,16 +118,16 @@ class Command:
         visited = "" if self.last_cpu is None else str(self.last_cpu)
         return {**unknown, "cpus_visited": visited, "process_seconds": self.process_seconds}
 
-    def steps(self, marked: list[float], found: dict[str, list[float]], seconds: float) -> list[float]:
-        for name, numbers in found.items():
+    def steps(self, marked: list[float], matches: dict[str, list[float]], seconds: float) -> list[float]:
+        for name, numbers in matches.items():
             if not numbers:
                 pattern = self.patterns[name].pattern.decode()
                 raise ProgramError(f"the output does not match {pattern!r}, the pattern of {name}; correct the pattern")
-        if "items" in found:
-            self.items_per_step = found["items"][-1]
-        if "throughput" in found:
-            return [self.items_per_step / found["throughput"][-1]]
-        return found.get("seconds") or marked or [seconds]
+        if "items" in matches:
+            self.items_per_step = matches["items"][-1]
+        if "throughput" in matches:
+            return [self.items_per_step / matches["throughput"][-1]]
+        return matches.get("seconds") or marked or [seconds]
 
     def run_beside(self, argv: list[str] | None) -> None:
         """Run a command that is not measured, if there is one."""

@@ -8,7 +8,7 @@ cpus:LIST        the user's own CPUs, in the user's order
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -137,7 +137,7 @@ def _ordered_groups(
     parts = _split(list(by_first), levels[level]) if level else [list(by_first)]
     in_part = _leaves if level else _scatter
     trees = (_tree(part, tuple(levels.values())) for part in parts)
-    return [by_first[core] for core in _round_robin(list(in_part(tree, lambda core: True)) for tree in trees)]
+    return [by_first[core] for core in _round_robin(in_part(tree, lambda core: True) for tree in trees)]
 
 
 def _exchange_cut(topology: Topology, chosen: Sequence[Cpus], candidates: Sequence[Cpus], variant: int) -> list[Cpus]:
@@ -187,7 +187,7 @@ def _ordered_cores(topology: Topology, placement: str, variant: int) -> tuple[Or
 
     def ordering(keep: Keep) -> list[Cpus]:
         in_branch = _scatter if policy == "scatter" and not level else _leaves
-        usual = _round_robin(list(in_branch(branch, keep)) for branch in branches)
+        usual = _round_robin(in_branch(branch, keep) for branch in branches)
         return _exchange(topology, usual, keep, variant) if variant else usual
 
     return ordering, topology.allowed
@@ -228,13 +228,10 @@ def _split(cores: Sequence[Cpus], groups: Sequence[Cpus]) -> list[list[Cpus]]:
     return list(parts.values())
 
 
-def _leaves(tree: Tree, keep: Keep) -> Iterator[Cpus]:
+def _leaves(tree: Tree, keep: Keep) -> list[Cpus]:
     if isinstance(tree, tuple):
-        if keep(tree):
-            yield tree
-        return
-    for branch in tree:
-        yield from _leaves(branch, keep)
+        return [tree] if keep(tree) else []
+    return [core for branch in tree for core in _leaves(branch, keep)]
 
 
 def _scatter(tree: Tree, keep: Keep) -> list[Cpus]:

@@ -38,11 +38,12 @@ def read_topology(root: Path = HERE) -> Topology:
             f"{cpu_folder} has a cpu{max(folders)}, above the highest number {HIGHEST_CPU}; the recording is damaged"
         )
     hybrid = {name: _cpus(root / "sys/devices" / folder / "cpus") for name, folder in HYBRID_CORE_TYPES.items()}
+    nodes = numbered_folders(root / "sys/devices/system/node", "node")
     online = _online(cpu_folder, folders)
     everything = frozenset(folders)
     return topology(
         (_masks(cpu, folder, hybrid) for cpu, folder in folders.items() if cpu in online),
-        {number: _read_cpus(folder, "cpulist", "cpumap") or frozenset() for number, folder in _nodes(root).items()},
+        {number: _read_cpus(folder, "cpulist", "cpumap") or frozenset() for number, folder in nodes.items()},
         online=online,
         present=_cpus(cpu_folder / "present") or everything,
         possible=_cpus(cpu_folder / "possible") or everything,
@@ -87,10 +88,6 @@ def _caches(folder: Path) -> dict[int, CpuSet]:
         if level and level.isdecimal() and content != "Instruction" and cpus:
             shared.setdefault(int(level), cpus)
     return shared
-
-
-def _nodes(root: Path) -> dict[int, Path]:
-    return numbered_folders(root / "sys/devices/system/node", "node")
 
 
 def _own_mask(root: Path) -> CpuSet | None:

@@ -372,12 +372,12 @@ def series_of_points(points: Iterable[Point]) -> list[list[Point]]:
     by_baseline: dict[Point, list[Point]] = {}
     for point in points:
         by_baseline.setdefault(point.baseline.without_caps, []).append(point)
-    return [sorted(series, key=_order_in_series) for series in by_baseline.values()]
 
+    def order(point: Point) -> tuple[Any, ...]:
+        caps = (value or 0.0 for value in point.caps)
+        return (point.cores, point.quota or 0.0, point.replicas, point.beside or "", *caps)
 
-def _order_in_series(point: Point) -> tuple[Any, ...]:
-    caps = (value or 0.0 for value in point.caps)
-    return (point.cores, point.quota or 0.0, point.replicas, point.beside or "", *caps)
+    return [sorted(series, key=order) for series in by_baseline.values()]
 
 
 def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:

@@ -10,33 +10,8 @@ from math import prod
 
 from scaling.errors import count
 from scaling.machine.cpulist import CpuSet, format_list
-from scaling.machine.doctor.findings import (
-    ADDRESSES,
-    BUSY_CPUS,
-    BUSY_SIBLINGS,
-    CAPS,
-    CORE_TYPES,
-    CPUSET,
-    GOVERNOR,
-    HUGE_PAGES,
-    INTERRUPTS,
-    ISOLATED,
-    LOAD,
-    METERS,
-    NUMA_BALANCING,
-    OFFLINE,
-    PRESSURE,
-    QUOTA,
-    SMT,
-    STEAL,
-    SWAP,
-    TEMPERATURE,
-    THREAD_VARIABLES,
-    TURBO,
-    VIRTUAL,
-    Finding,
-    Subject,
-)
+from scaling.machine.doctor import findings as subjects
+from scaling.machine.doctor.findings import Finding, Subject
 from scaling.machine.doctor.readings import Activity, Clock, Memory, PowerAccess, Pressure, Sensor, Span, Vitals
 from scaling.machine.topology import Topology
 
@@ -119,14 +94,14 @@ def findings(machine: Topology, vitals: Vitals, variables: Mapping[str, str]) ->
 def load(tasks: float | None) -> Finding:
     """The tasks that ran or waited over the last minute."""
     if tasks is None:
-        return LOAD.not_available("no /proc/loadavg")
+        return subjects.LOAD.not_available("no /proc/loadavg")
     value = f"{tasks:.2f} tasks running or waiting over the last minute"
-    return LOAD.grade(tasks, LOAD_CAUTION, LOAD_SPOILS, value)
+    return subjects.LOAD.grade(tasks, LOAD_CAUTION, LOAD_SPOILS, value)
 
 
 def busy_cpus(machine: Topology, recent: Span) -> Finding:
     """The first CPU of each core, which runs use first."""
-    return _busy(BUSY_CPUS, recent, _first_threads(machine))
+    return _busy(subjects.BUSY_CPUS, recent, _first_threads(machine))
 
 
 def busy_siblings(machine: Topology, recent: Span) -> Finding:
@@ -135,8 +110,8 @@ def busy_siblings(machine: Topology, recent: Span) -> Finding:
     core_of = machine.core_of()
     siblings = frozenset(cpu for thread in first for cpu in core_of[thread]) - first
     if not siblings:
-        return BUSY_SIBLINGS.ok("none: one thread per core")
-    return _busy(BUSY_SIBLINGS, recent, siblings)
+        return subjects.BUSY_SIBLINGS.ok("none: one thread per core")
+    return _busy(subjects.BUSY_SIBLINGS, recent, siblings)
 
 
 def _first_threads(machine: Topology) -> CpuSet:
@@ -159,22 +134,22 @@ def pressure(waiting: Pressure) -> Finding:
     known = {"CPUs": waiting.cpu, "memory": waiting.memory}
     shares = {resource: share for resource, share in known.items() if share is not None}
     if not shares:
-        return PRESSURE.not_available("no /proc/pressure")
+        return subjects.PRESSURE.not_available("no /proc/pressure")
     waits = ", ".join(f"for {resource} {_percent(share)}" for resource, share in shares.items())
     value = f"waiting {waits} of the last ten seconds"
-    return PRESSURE.grade(max(shares.values()), PRESSURE_CAUTION, PRESSURE_SPOILS, value)
+    return subjects.PRESSURE.grade(max(shares.values()), PRESSURE_CAUTION, PRESSURE_SPOILS, value)
 
 
 def steal(allowed: CpuSet, recent: Span, since_boot: Span) -> Finding:
     """The share of the allowed CPUs that the hypervisor took; past steal is a caution, even without recent steal."""
     now, ever = _stolen(recent.on(allowed)), _stolen(since_boot.on(allowed))
     if now is None or ever is None:
-        return STEAL.not_available("no ticks of the allowed CPUs in /proc/stat")
+        return subjects.STEAL.not_available("no ticks of the allowed CPUs in /proc/stat")
     shares = {recent.words: now, since_boot.words: ever}
     value = ", ".join(f"{_percent(share)} {words}" for words, share in shares.items())
     if ever >= STEAL_CAUTION > now:
-        return STEAL.caution(value)
-    return STEAL.grade(now, STEAL_CAUTION, STEAL_SPOILS, value)
+        return subjects.STEAL.caution(value)
+    return subjects.STEAL.grade(now, STEAL_CAUTION, STEAL_SPOILS, value)
 
 
 def _stolen(activity: tuple[Activity, ...]) -> float | None:
@@ -184,38 +159,38 @@ def _stolen(activity: tuple[Activity, ...]) -> float | None:
 def swap(memory: Memory | None, recent: Span) -> Finding:
     """Whether pages are swapped, or soon will be."""
     if memory is None:
-        return SWAP.not_available("no /proc/meminfo")
+        return subjects.SWAP.not_available("no /proc/meminfo")
     if memory.swap_total_bytes == 0:
-        return SWAP.ok("no swap space")
+        return subjects.SWAP.ok("no swap space")
     moving = recent.swapped_pages_per_second or 0
     value = f"{_gib(memory.swap_used_bytes)} of {_gib(memory.swap_total_bytes)} in use"
     if moving >= SWAPPING:
-        return SWAP.spoiler(f"{value}, {moving:.0f} pages per second moving {recent.words}")
+        return subjects.SWAP.spoiler(f"{value}, {moving:.0f} pages per second moving {recent.words}")
     if memory.available_bytes is not None and memory.available_bytes < LITTLE_MEMORY * memory.total_bytes:
         left = f"{_gib(memory.available_bytes)} of {_gib(memory.total_bytes)} memory left"
-        return SWAP.spoiler(f"{value}, {left}")
-    return SWAP.caution(value) if memory.swap_used_bytes else SWAP.ok(value)
+        return subjects.SWAP.spoiler(f"{value}, {left}")
+    return subjects.SWAP.caution(value) if memory.swap_used_bytes else subjects.SWAP.ok(value)
 
 
 def interrupts(allowed: CpuSet, recent: Span) -> Finding:
     """The highest rate of device interrupts on an allowed CPU."""
     rates = {cpu: rate for cpu, rate in recent.interrupts.items() if cpu in allowed}
     if not rates:
-        return INTERRUPTS.not_available("no counts of the allowed CPUs in /proc/interrupts")
+        return subjects.INTERRUPTS.not_available("no counts of the allowed CPUs in /proc/interrupts")
     worst = max(rates, key=rates.__getitem__)
     value = f"at most {rates[worst]:.0f} per second, on CPU {worst}, {recent.words}"
-    return INTERRUPTS.grade(rates[worst], INTERRUPTS_CAUTION, INTERRUPTS_SPOILS, value)
+    return subjects.INTERRUPTS.grade(rates[worst], INTERRUPTS_CAUTION, INTERRUPTS_SPOILS, value)
 
 
 def temperature(sensors: tuple[Sensor, ...]) -> Finding:
     """The distance of the processor from its temperature limit."""
     if not sensors:
-        return TEMPERATURE.not_available("no thermometer of a processor below /sys/class")
+        return subjects.TEMPERATURE.not_available("no thermometer of a processor below /sys/class")
     nearest = min(sensors, key=_headroom)
     limit = nearest.limit_celsius
     limit_words = f"slows down at {limit:.0f} °C" if limit else f"limit unknown, {LIMIT_CELSIUS} °C assumed"
     value = f"{nearest.celsius:.0f} °C ({nearest.name}, {limit_words})"
-    return TEMPERATURE.grade(-_headroom(nearest), -HEADROOM_CAUTION, -HEADROOM_SPOILS, value)
+    return subjects.TEMPERATURE.grade(-_headroom(nearest), -HEADROOM_CAUTION, -HEADROOM_SPOILS, value)
 
 
 def _headroom(sensor: Sensor) -> float:
@@ -237,11 +212,11 @@ def quota(machine: Topology, reported: bool, recent: Span) -> Finding:
     """The CPU quota of a control group."""
     cpus, allowed = machine.quota_cpus, len(machine.allowed)
     if cpus is None:
-        return QUOTA.ok("none") if reported else QUOTA.not_available("no /proc/self/cgroup")
+        return subjects.QUOTA.ok("none") if reported else subjects.QUOTA.not_available("no /proc/self/cgroup")
     value = f"{cpus:g} CPUs for {count(allowed, 'allowed CPU')}"
     if recent.throttled_periods:
         value += f", used up in {count(recent.throttled_periods, 'period')} {recent.words}"
-    return QUOTA.spoiler(value) if cpus < allowed else QUOTA.ok(value)
+    return subjects.QUOTA.spoiler(value) if cpus < allowed else subjects.QUOTA.ok(value)
 
 
 def cpuset(machine: Topology, reported: bool) -> Finding:
@@ -249,34 +224,36 @@ def cpuset(machine: Topology, reported: bool) -> Finding:
     missing = machine.online - machine.allowed - machine.isolated
     if not missing:
         whole = f"all online CPUs, {format_list(machine.allowed)}"
-        return CPUSET.ok(whole) if reported else CPUSET.not_available("no /proc/self/status")
+        return subjects.CPUSET.ok(whole) if reported else subjects.CPUSET.not_available("no /proc/self/status")
     value = f"{format_list(machine.allowed)} of {format_list(machine.online)}, without {format_list(missing)}"
     divided = [core for core in machine.cores if missing.intersection(core) and machine.allowed.intersection(core)]
     if divided:
         some = "; ".join(map(format_list, divided[:4])) + ("; …" if len(divided) > 4 else "")
-        return CPUSET.spoiler(f"{value}, which divides {count(len(divided), 'core')}: {some}")
-    return CPUSET.caution(value)
+        return subjects.CPUSET.spoiler(f"{value}, which divides {count(len(divided), 'core')}: {some}")
+    return subjects.CPUSET.caution(value)
 
 
 def offline(machine: Topology, smt_control: str | None) -> Finding:
     """CPUs that are present but offline, except because SMT is off."""
     missing = machine.present - machine.online
     if not missing:
-        return OFFLINE.ok("none")
+        return subjects.OFFLINE.ok("none")
     siblings = smt_control in ("off", "forceoff") and machine.widest_smt == 1
     if siblings and len(missing) % len(machine.online) == 0:
-        return OFFLINE.ok(f"{format_list(missing)}, the second threads of cores, with SMT off")
-    return OFFLINE.caution(f"{format_list(missing)} of {format_list(machine.present)}")
+        return subjects.OFFLINE.ok(f"{format_list(missing)}, the second threads of cores, with SMT off")
+    return subjects.OFFLINE.caution(f"{format_list(missing)} of {format_list(machine.present)}")
 
 
 def isolated_cpus(machine: Topology, reported: bool) -> Finding:
     """CPUs that the scheduler does not use."""
     if not machine.isolated:
-        return ISOLATED.ok("none") if reported else ISOLATED.not_available("no list of them below /sys")
+        return (
+            subjects.ISOLATED.ok("none") if reported else subjects.ISOLATED.not_available("no list of them below /sys")
+        )
     cpus = format_list(machine.isolated)
     if len(machine.allowed & machine.isolated) > 1:
-        return ISOLATED.spoiler(f"{cpus}, and this process may use no others")
-    return ISOLATED.caution(cpus)
+        return subjects.ISOLATED.spoiler(f"{cpus}, and this process may use no others")
+    return subjects.ISOLATED.caution(cpus)
 
 
 def thread_variables(allowed: CpuSet, variables: Mapping[str, str]) -> Finding:
@@ -284,10 +261,10 @@ def thread_variables(allowed: CpuSet, variables: Mapping[str, str]) -> Finding:
     counts = {name: variables[name] for name in THREAD_COUNTS if name in variables}
     wrong = [words for name, text in counts.items() if (words := _misfit(name, text, len(allowed)))]
     if wrong:
-        return THREAD_VARIABLES.spoiler("; ".join(wrong))
+        return subjects.THREAD_VARIABLES.spoiler("; ".join(wrong))
     habits = {name: variables[name] for name in THREAD_HABITS if name in variables}
     present = ", ".join(f"{name}={text[:40]!r}" for name, text in (counts | habits).items())
-    return THREAD_VARIABLES.caution(present) if present else THREAD_VARIABLES.ok("none set")
+    return subjects.THREAD_VARIABLES.caution(present) if present else subjects.THREAD_VARIABLES.ok("none set")
 
 
 def _misfit(name: str, text: str, cpus: int) -> str | None:
@@ -306,7 +283,7 @@ def governor(allowed: CpuSet, clocks: Iterable[Clock]) -> Finding:
     """The governors of the allowed CPUs."""
     ours = [clock for clock in clocks if clock.cpu in allowed]
     if not ours:
-        return GOVERNOR.not_available("no cpufreq below /sys, as in most virtual machines")
+        return subjects.GOVERNOR.not_available("no cpufreq below /sys, as in most virtual machines")
     cpus: dict[tuple[str, str], list[int]] = {}
     for clock in ours:
         cpus.setdefault((clock.governor, clock.driver or ""), []).append(clock.cpu)
@@ -315,10 +292,10 @@ def governor(allowed: CpuSet, clocks: Iterable[Clock]) -> Finding:
         for governor, driver in sorted(cpus)
     )
     if all(governor == "performance" for governor, _ in cpus):
-        return GOVERNOR.ok(value)
+        return subjects.GOVERNOR.ok(value)
     if len(cpus) == 1 and (excuse := _excuse(*next(iter(cpus)))):
-        return GOVERNOR.caution(f"{value}: {excuse}")
-    return GOVERNOR.spoiler(value)
+        return subjects.GOVERNOR.caution(f"{value}: {excuse}")
+    return subjects.GOVERNOR.spoiler(value)
 
 
 def _excuse(governor: str, driver: str) -> str | None:
@@ -331,15 +308,15 @@ def _excuse(governor: str, driver: str) -> str | None:
 def turbo(on: bool | None) -> Finding:
     """Whether clocks may exceed the nominal one."""
     if on is None:
-        return TURBO.not_available("no switch for it below /sys")
-    return TURBO.caution("on") if on else TURBO.ok("off")
+        return subjects.TURBO.not_available("no switch for it below /sys")
+    return subjects.TURBO.caution("on") if on else subjects.TURBO.ok("off")
 
 
 def smt(machine: Topology) -> Finding:
     """The hardware threads per core."""
     if machine.widest_smt == 1:
-        return SMT.ok("one thread per core")
-    return SMT.caution(f"on, up to {machine.widest_smt} threads per core")
+        return subjects.SMT.ok("one thread per core")
+    return subjects.SMT.caution(f"on, up to {machine.widest_smt} threads per core")
 
 
 def core_types(machine: Topology) -> Finding:
@@ -347,52 +324,52 @@ def core_types(machine: Topology) -> Finding:
     ours = {core_type.name: machine.allowed.intersection(core_type.cpus) for core_type in machine.core_types}
     value = "; ".join(f"{name}: {format_list(cpus)}" for name, cpus in ours.items() if cpus)
     mixed = sum(map(bool, ours.values())) > 1
-    return CORE_TYPES.caution(value) if mixed else CORE_TYPES.ok(value or "one")
+    return subjects.CORE_TYPES.caution(value) if mixed else subjects.CORE_TYPES.ok(value or "one")
 
 
 def huge_pages(mode: str | None) -> Finding:
     """The programs that get huge pages."""
     if mode is None:
-        return HUGE_PAGES.not_available("no /sys/kernel/mm/transparent_hugepage")
-    return HUGE_PAGES.caution(mode) if mode == "always" else HUGE_PAGES.ok(mode)
+        return subjects.HUGE_PAGES.not_available("no /sys/kernel/mm/transparent_hugepage")
+    return subjects.HUGE_PAGES.caution(mode) if mode == "always" else subjects.HUGE_PAGES.ok(mode)
 
 
 def numa_balancing(machine: Topology, mode: int | None) -> Finding:
     """Whether the kernel moves memory between nodes."""
     if mode is None:
-        return NUMA_BALANCING.not_available("no /proc/sys/kernel/numa_balancing")
+        return subjects.NUMA_BALANCING.not_available("no /proc/sys/kernel/numa_balancing")
     nodes = len(machine.nodes)
     if mode and nodes > 1:
-        return NUMA_BALANCING.caution(f"on, with {nodes} nodes")
-    return NUMA_BALANCING.ok("on, but there is one node" if mode else "off")
+        return subjects.NUMA_BALANCING.caution(f"on, with {nodes} nodes")
+    return subjects.NUMA_BALANCING.ok("on, but there is one node" if mode else "off")
 
 
 def addresses(mode: int | None) -> Finding:
     """Whether every launch gets random addresses."""
     if mode is None:
-        return ADDRESSES.not_available("no /proc/sys/kernel/randomize_va_space")
+        return subjects.ADDRESSES.not_available("no /proc/sys/kernel/randomize_va_space")
     if mode == 0:
-        return ADDRESSES.caution("off: every launch has the same addresses")
-    return ADDRESSES.ok("on: launches average over addresses" if mode == 2 else "on, except for the heap")
+        return subjects.ADDRESSES.caution("off: every launch has the same addresses")
+    return subjects.ADDRESSES.ok("on: launches average over addresses" if mode == 2 else "on, except for the heap")
 
 
 def virtual(guest: bool | None) -> Finding:
     """Whether this is a virtual machine."""
     if guest is None:
-        return VIRTUAL.not_available("neither processor nor firmware reports it")
-    return VIRTUAL.caution("yes") if guest else VIRTUAL.ok("no")
+        return subjects.VIRTUAL.not_available("neither processor nor firmware reports it")
+    return subjects.VIRTUAL.caution("yes") if guest else subjects.VIRTUAL.ok("no")
 
 
 def energy_meters(power: PowerAccess) -> Finding:
     """The meters of energy and power, which are optional."""
     none = "none: no RAPL, no power sensor of the machine, no GPU"
-    return _usable(METERS, power.meters, power.unreadable, "cannot be read", none)
+    return _usable(subjects.METERS, power.meters, power.unreadable, "cannot be read", none)
 
 
 def caps(power: PowerAccess) -> Finding:
     """The caps of power and clocks with their ranges, which are optional."""
     none = "none: no limit of RAPL, of cpufreq or of a GPU"
-    return _usable(CAPS, power.caps, power.unsettable, "for root only", none)
+    return _usable(subjects.CAPS, power.caps, power.unsettable, "for root only", none)
 
 
 def _usable(subject: Subject, usable: tuple[str, ...], refused: tuple[str, ...], refusal: str, none: str) -> Finding:
