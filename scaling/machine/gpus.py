@@ -41,8 +41,7 @@ class Gpu:
 
     def joules(self) -> float | None:
         """The energy since its driver was loaded; None without a counter."""
-        millijoules = self._get(self._nvml.nvmlDeviceGetTotalEnergyConsumption)
-        return None if millijoules is None else millijoules / 1e3
+        return self._get(lambda handle: self._nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1e3)
 
     def powers(self) -> tuple[float | None, float | None]:
         """The present power, and its mean over the last second if it reports both."""
@@ -52,8 +51,7 @@ class Gpu:
             instant, mean = (field.value.uiVal / 1e3 if field.nvmlReturn == 0 else None for field in fields)
             if instant:
                 return instant, mean or None
-        milliwatts = self._get(self._nvml.nvmlDeviceGetPowerUsage)
-        return None if milliwatts is None else milliwatts / 1e3, None
+        return self._get(lambda handle: self._nvml.nvmlDeviceGetPowerUsage(handle) / 1e3), None
 
     def mhz(self) -> float | None:
         """The present clock of its multiprocessors."""
@@ -61,13 +59,11 @@ class Gpu:
 
     def processes(self) -> int | None:
         """The number of processes that compute on it."""
-        running = self._get(self._nvml.nvmlDeviceGetComputeRunningProcesses)
-        return None if running is None else len(running)
+        return self._get(lambda handle: len(self._nvml.nvmlDeviceGetComputeRunningProcesses(handle)))
 
     def power_limit(self) -> float | None:
         """Its power limit in watts."""
-        milliwatts = self._get(self._nvml.nvmlDeviceGetPowerManagementLimit)
-        return None if milliwatts is None else milliwatts / 1e3
+        return self._get(lambda handle: self._nvml.nvmlDeviceGetPowerManagementLimit(handle) / 1e3)
 
     def power_range(self) -> tuple[float, float] | None:
         """The lowest and the highest power limit that can be set."""

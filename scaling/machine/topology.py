@@ -122,16 +122,16 @@ def topology(
     quota_cpus: float | None = None,
     cpu_model: str | None = None,
 ) -> Topology:
-    """The machine that these masks describe; groups leave out offline CPUs."""
+    """The machine of these masks without offline CPUs; isolated CPUs are allowed only if the mask has no others."""
     masks = {mask.cpu: mask for mask in cpus if mask.cpu in online}
-    reachable = online if cpuset is None else online & cpuset
+    ours = online if mask is None else online & mask
     return Topology(
         online=online,
         present=present,
         possible=possible,
         isolated=isolated & online,
-        allowed=_allowed_cpus(online, isolated, mask),
-        reachable=reachable,
+        allowed=ours - isolated or ours,
+        reachable=online if cpuset is None else online & cpuset,
         cores=_groups(online, {cpu: mask.core or frozenset({cpu}) for cpu, mask in masks.items()}, rest="own"),
         sockets=_groups(online, {cpu: mask.socket for cpu, mask in masks.items()}, rest="one"),
         dies=_groups(online, {cpu: mask.die for cpu, mask in masks.items()}),
@@ -142,12 +142,6 @@ def topology(
         quota_cpus=quota_cpus,
         cpu_model=cpu_model,
     )
-
-
-def _allowed_cpus(online: CpuSet, isolated: CpuSet, mask: CpuSet | None) -> CpuSet:
-    """The CPUs of a policy: our mask without isolated CPUs, unless it contains only isolated CPUs."""
-    ours = online if mask is None else online & mask
-    return ours - isolated or ours
 
 
 def _groups(online: CpuSet, masks: Mapping[int, CpuSet | None], rest: str = "none") -> tuple[Cpus, ...]:

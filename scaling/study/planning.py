@@ -613,7 +613,7 @@ def _core_counts(study: Study, topology: Topology, placement: str, smt: int, not
     if topology.quota_cpus is not None and topology.quota_cpus < most * smt:
         most = max(1, int(topology.quota_cpus // smt))
         notes[
-            f"the CPU quota is {topology.quota_cpus:g} CPUs, so the study ends at {count(most, 'core')} with "
+            f"the CPU quota is {topology.quota_cpus:g}, so the study ends at {count(most, 'core')} with "
             f"{count(smt, 'thread')} each"
         ] = None
     if study.cores == "all":
@@ -632,8 +632,8 @@ def _choose_cpus(study: Study, topology: Topology, point: Point, variant: int) -
     wanted = point.replicas * point.cores * point.smt
     if topology.quota_cpus is not None and topology.quota_cpus < wanted:
         raise PlacementError(
-            f"{wanted} CPUs were asked for, but the CPU quota of this control group is {topology.quota_cpus:g} CPUs; "
-            "raise the quota or ask for fewer cores"
+            f"{wanted} CPUs were asked for, but the CPU quota of this control group is {topology.quota_cpus:g}; raise "
+            "the quota or ask for fewer cores"
         )
     return _place(topology, request, point.replicas)
 

@@ -213,7 +213,7 @@ def quota(machine: Topology, reported: bool, recent: Span) -> Finding:
     cpus, allowed = machine.quota_cpus, len(machine.allowed)
     if cpus is None:
         return subjects.QUOTA.ok("none") if reported else subjects.QUOTA.not_available("no /proc/self/cgroup")
-    value = f"{cpus:g} CPUs for {count(allowed, 'allowed CPU')}"
+    value = f"{cpus:g} CPU{'' if cpus == 1 else 's'} for {count(allowed, 'allowed CPU')}"
     if recent.throttled_periods:
         value += f", used up in {count(recent.throttled_periods, 'period')} {recent.words}"
     return subjects.QUOTA.spoiler(value) if cpus < allowed else subjects.QUOTA.ok(value)

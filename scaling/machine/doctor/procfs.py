@@ -149,20 +149,16 @@ def _virtual(root: Path) -> bool | None:
 def _moment(root: Path) -> Moment:
     swapping = _named_lines(root / "proc/vmstat", " ")
     pages = [int(swapping[name]) for name in ("pswpin", "pswpout") if swapping.get(name, "").isdecimal()]
+    throttled = None
+    with suppress(ValueError):
+        throttled = throttled_periods(root)
     return Moment(
         uptime_seconds=_first_float(root / "proc/uptime"),
         ticks=dict(_ticks(root)),
         interrupts=dict(_interrupts(root)),
         swapped_pages=sum(pages) if pages else None,
-        throttled_periods=_throttled_periods(root),
+        throttled_periods=throttled,
     )
-
-
-def _throttled_periods(root: Path) -> int | None:
-    try:
-        return throttled_periods(root)
-    except ValueError:
-        return None
 
 
 def _ticks(root: Path) -> Iterator[tuple[int, CpuTicks]]:

@@ -153,7 +153,7 @@ def test_a_program_that_is_edited_while_it_is_measured_gets_no_answer(folder, sc
         (["sweep", "ls"], "'ls' is a program, … scaling run -- ls"),
         (["sweep", "/bin/ls"], "'/bin/ls' is a program,"),
         (["ls", "-l", "a b"], "scaling run -- ls -l 'a b'"),
-        (["run", "--", "./nowhere"], "no program './nowhere' is found"),
+        (["run", "--", "./nowhere"], "program './nowhere' is missing"),
         (
             ["run", "--env", "NOT_THERE", "--", "true"],
             "variable NOT_THERE",

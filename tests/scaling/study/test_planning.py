@@ -204,7 +204,7 @@ def test_an_own_list_is_used_in_its_own_order():
 
 
 def test_a_quota_below_the_cores_asked_for_is_refused():
-    with pytest.raises(StudyError, match=r"4 CPUs .* CPU .* 2\.5 CPUs"):
+    with pytest.raises(StudyError, match=r"4 CPUs .* CPU quota .* is 2\.5; raise"):
         plan(study("cores = 4"), machine(8, quota_cpus=2.5))
 
 
