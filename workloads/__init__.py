@@ -1,1 +1,1 @@
-"""What can be measured. A workload knows no engine."""
+"""Workloads, which are independent of the engine."""

@@ -1,64 +1,45 @@
 """AlexNet: Krizhevsky, Sutskever and Hinton, "ImageNet classification with deep convolutional neural networks" (2012).
 
 As in the paper: the layers of both of its GPUs, side by side, with their groups, response normalisation, overlapping
-pools and dropout. Otherwise than there:
-- A step has 32 images, the paper's 128 and Fathom's 64; the key `items` of a study sets it.
-- The paper's 224 pixels do not give its 55 places for the first filters; zeros around the image make them 227.
-- Weights begin as He (2015) proposed and biases at 0: with the paper's deviation of 0.01 little is learnt at first.
-- No weight decay and no schedule of the learning rate: the steps measured are the first few.
-Fathom's network has no groups (64, 192, 384, 256 and 256 filters), normalises after its pools, has 1001 classes and
-no dropout, and learns with Adam.
+pools and dropout. Differs from the paper:
+- A step has 32 images, in the paper 128, in Fathom 64; the key `items` of a study sets it.
+- The paper's 224 pixels do not give 55 positions of its first filters; zeros around the image make 227 pixels.
+- Initial weights follow He (2015) and biases are 0: with the paper's deviation of 0.01 little is learnt at first.
+- No weight decay and no schedule of the learning rate, since only the first steps are measured.
+Fathom's network has no groups (64, 192, 384, 256 and 256 filters), normalises after its pools, has 1001 classes, no
+dropout, and learns with Adam.
 
-Groups and normalisation are TensorFlow's own kernels (`kernels=fused`) with oneDNN on x86-64. Elsewhere they are
-composed of other operations (`kernels=composed`): without oneDNN TensorFlow has no gradients of grouped convolutions on
-a CPU, and on 64-bit Arm its kernels take longer than what they are composed of.
+Groups and normalisation use TensorFlow's own kernels (`kernels=fused`) with oneDNN on x86-64, otherwise other
+operations (`kernels=composed`): without oneDNN TensorFlow has no gradients of grouped convolutions on a CPU, and on
+64-bit Arm its kernels are slower than the other operations.
 """
-
-from typing import NamedTuple
 
 import keras
 from keras import layers
 
 from scaling.workloads import images, kernels
 from scaling.workloads.base import Network, Setting
+from scaling.workloads.images import Size, hidden
 
-
-class Size(NamedTuple):
-    """What differs between the sizes; `dense` is the width of the two hidden dense layers."""
-
-    pixels: int
-    dense: int
-    classes: int
-    items: int
-
-
-SIZES = {"published": Size(224, 4096, 1000, 32), "small": Size(128, 1024, 100, 16)}
+SIZES = {"published": Size(224, 1000, 32, dense=4096), "small": Size(128, 100, 16, dense=1024)}
 LEARNING_RATE, MOMENTUM = 0.01, 0.9
-DROPOUT = 0.5
 GROUPS = 2
-# Local response normalisation; in the paper's letters n is 5, the channel itself and two on either side, then k and
-# alpha. Its beta is 3/4.
+# Local response normalisation, in the paper's letters: n = 5 (the channel and two on either side), k, alpha; beta is
+# 3/4.
 REACH, BIAS, SCALE = 2, 2.0, 1e-4
 
 
 def build(setting: Setting, kernels: str = "auto") -> Network:
-    """AlexNet on a batch of made-up images, its groups and normalisation by "fused" kernels, "composed", or "auto"."""
+    """AlexNet on synthetic images, its groups and normalisation by "fused" kernels, "composed", or "auto"."""
     size = SIZES[setting.size]
-    items = setting.item_count(size.items)
-    return Network(
-        model=network(size, fused=are_fused(kernels)),
-        data=lambda seed=setting.seed: images.batch(items, size.pixels, size.classes, seed),
-        loss=images.cross_entropy,
-        optimizer=keras.optimizers.SGD(LEARNING_RATE, MOMENTUM),
-        items_per_step=items,
-        photographs=True,
-    )
+    model = network(size, fused=are_fused(kernels))
+    return images.network_on_images(setting, size, model, LEARNING_RATE, MOMENTUM)
 
 
 def are_fused(choice: str) -> bool:
-    """Whether groups and normalisation are to be TensorFlow's own kernels."""
+    """Whether groups and normalisation use TensorFlow's own kernels."""
     if choice not in ("auto", "fused", "composed"):
-        raise ValueError(f"no kernels {choice!r}; there are auto, fused and composed")
+        raise ValueError(f"unknown kernels {choice!r}; there are auto, fused and composed")
     if choice == "fused" and kernels.on_tensorflow() and not kernels.onednn_is_on():
         raise ValueError(
             "kernels=fused needs oneDNN, without which TensorFlow trains no grouped convolution on a CPU: set "
@@ -68,7 +49,7 @@ def are_fused(choice: str) -> bool:
 
 
 def network(size: Size, fused: bool) -> keras.Model:
-    """The whole network, from images to logits; shapes are those of the published size."""
+    """The network from images to logits; shapes in comments are of the published size."""
     inputs = keras.Input((size.pixels, size.pixels, images.CHANNELS))
     x = layers.ZeroPadding2D(((1, 2), (1, 2)))(inputs)  # 227 × 227 × 3
     x = convolution(x, 96, 11, strides=4, padding="valid")  # 55 × 55 × 96
@@ -90,7 +71,7 @@ def convolution(x, filters, width, strides=1, padding="same"):
 
 
 class GroupedConvolution(layers.Layer):
-    """Two convolutions, each of half the filters on half the channels: those of one GPU of the paper."""
+    """Two convolutions, each of half the filters on half the channels, as on the two GPUs of the paper."""
 
     def __init__(self, filters: int, width: int, fused: bool) -> None:
         super().__init__()
@@ -103,12 +84,12 @@ class GroupedConvolution(layers.Layer):
         self.bias = self.add_weight((self.filters,), "zeros", name="bias")
 
     def call(self, x):
-        """Images of as many pixels, with a channel for each filter."""
+        """Images of the same number of pixels, with a channel for each filter."""
         return kernels.convolve_in_groups(x, self.kernel, self.bias, GROUPS, self.fused)
 
 
 class LocalResponseNormalisation(layers.Layer):
-    """The paper's normalisation of each channel by those around it."""
+    """The paper's normalisation of each channel by its neighbours."""
 
     def __init__(self, fused: bool) -> None:
         super().__init__()
@@ -120,10 +101,5 @@ class LocalResponseNormalisation(layers.Layer):
 
 
 def pool(x):
-    """Maxima over windows that overlap."""
+    """Maxima over overlapping windows."""
     return layers.MaxPooling2D(3, strides=2)(x)
-
-
-def hidden(x, units):
-    """A dense layer, of whose values half are dropped in training."""
-    return layers.Dropout(DROPOUT)(layers.Dense(units, activation="relu", kernel_initializer="he_normal")(x))

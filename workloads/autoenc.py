@@ -4,8 +4,8 @@ Encoder and decoder have one hidden layer of 500 tanh units; the decoder is Bern
 Training minimises the negative evidence lower bound; inference is the reconstruction, sampling included.
 Parameters: 784·500 + 500 + 2 (500·20 + 20) + 20·500 + 500 + 500·784 + 784 = 815,824.
 
-Differs from the paper: Adam in place of Adagrad, Glorot's initial weights in place of a normal distribution's, no decay
-of weights, 128 items (as in Fathom) in place of 100, and images made up here in place of MNIST.
+Differs from the paper: Adam instead of Adagrad, Glorot's initial weights instead of normal ones, no weight decay, 128
+items (as in Fathom) instead of 100, and synthetic images instead of MNIST.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ HIDDEN = 500
 LATENT = 20
 LEARNING_RATE = 0.001
 
-# What the images are made of: a class is a bent line through some corners, drawn as a string of soft dots.
+# A class of images is a bent line through some corners, drawn as soft dots.
 CLASSES = 10
 CORNERS = 4
 DOTS = 8  # between two corners
@@ -45,7 +45,7 @@ class Sample(layers.Layer):
 
 
 def autoencoder(seed: int) -> keras.Model:
-    """From images to the logits of their reconstructions, and the mean and log-variance these were drawn with."""
+    """From images to the logits of their reconstructions, with the mean and log-variance of the latent values."""
     images = keras.Input((PIXELS,))
     hidden = layers.Dense(HIDDEN, activation="tanh")(images)
     mean, log_variance = layers.Dense(LATENT)(hidden), layers.Dense(LATENT)(hidden)
@@ -55,7 +55,7 @@ def autoencoder(seed: int) -> keras.Model:
 
 
 def negative_bound(outputs: Any, images: Any) -> Any:
-    """What coding an image costs by the lower bound, in nats: reconstruction and divergence, mean over the items."""
+    """The negative evidence lower bound in nats: reconstruction and divergence, mean over the items."""
     logits, mean, log_variance = outputs
     reconstruction = ops.sum(ops.binary_crossentropy(images, logits, from_logits=True), axis=1)
     return ops.mean(reconstruction + divergence(mean, log_variance))
@@ -85,7 +85,7 @@ def _dots(corners: np.ndarray) -> np.ndarray:
 
 
 def build(setting: Setting) -> Network:
-    """The autoencoder and a batch of images; both sizes are the published one."""
+    """The autoencoder and a batch of images; both sizes are the same."""
     items = setting.item_count(ITEMS)
     model = autoencoder(setting.seed)
 

@@ -1,8 +1,8 @@
-"""The one interface between a workload and the engine.
+"""The interface between workloads and the engine.
 
-A workload is made by a factory, `build(setting, **parameters)` in a module of this package or any function of a
-user's own file. It makes either a `Network`, of which the engine compiles the step itself, or an object that can
-take steps. The engine owns the loop, the clock, the seed, the threads and the CPUs.
+A factory, `build(setting, **options)` in a module of this package or any function of a user's file, returns a
+`Network`, whose step the engine compiles, or a `Workload`, which takes steps itself. The engine owns the loop, the
+clock, the seed, the threads and the CPUs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Setting(NamedTuple):
-    """How a workload is to be run. Threads of 0 mean: as many as the CPUs this process may use."""
+    """How a workload is run; threads of 0 mean one for each CPU that this process may use."""
 
     mode: str
     size: str
@@ -25,21 +25,20 @@ class Setting(NamedTuple):
     pipeline_threads: int = 0
 
     def item_count(self, default: int) -> int:
-        """Items a step should handle, from the workload's own default; weak scaling multiplies them."""
+        """The items of a step, given the workload's default; weak scaling multiplies them."""
         return (self.items or default) * self.times
 
 
 class Network(NamedTuple):
-    """A Keras model and what it learns from; both modes use the same weights.
+    """A Keras model and its training data; both modes use the same weights.
 
-    `data` makes a batch of NumPy arrays (or nests of them), an entry per item: what the model is called on, and what
-    its loss is held against. It is called before the clock starts, without an argument for the one batch of `data =
-    "fixed"`, and with one seed after another where steps have different batches. The inputs may be `photographs`, which
-    a pipeline decodes, crops and mirrors. Training minimises `loss(model(inputs, training=True), targets)`
-    with the optimizer; inference is `infer(inputs)`, or the model's forward pass where that is None.
+    `data` returns a batch of inputs and targets as NumPy arrays (or nests of them) with an entry per item. It is called
+    before the clock starts, without an argument for `data = "fixed"`, otherwise with a seed per batch. If the inputs
+    are `photographs`, a pipeline decodes, crops and mirrors them. Training minimises `loss(model(inputs,
+    training=True), targets)` with the optimizer; inference is `infer(inputs)`, by default the model's forward pass.
 
-    Where making a batch is part of a training step, `loop` makes batches without end, each in the step that learns from
-    it. It is called with a function that compiles the forward pass of a model, from arrays to arrays.
+    If making a batch is part of a training step, `loop` yields batches forever, each in the step that learns from it.
+    Its argument compiles the forward pass of a model to a function of arrays.
     """
 
     model: Any
@@ -53,12 +52,12 @@ class Network(NamedTuple):
 
 
 class Workload(Protocol):
-    """What else a factory may make: something that can take one step after another."""
+    """An object that takes steps itself."""
 
     items_per_step: int
 
     def prepare(self) -> None:
-        """Make data and threads ready, before the clock starts."""
+        """Prepare data and threads before the clock starts."""
 
     def step(self) -> Sequence[float] | None:
-        """Take one step and wait for its result; return seconds only where the workload must time itself."""
+        """Take one step and wait for its result; return seconds only if the workload times itself."""

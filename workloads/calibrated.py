@@ -1,19 +1,17 @@
-"""A step whose serial fraction is known, so that a measurement has a truth to recover.
+"""A step with a known serial fraction, so that a measurement has a truth to recover.
 
-Amdahl (1967): with a fraction s of the work serial, n cores take s + (1 - s) / n of the time of one.
-Both parts do the same: NumPy divides one number by one again and again, each division waiting for the one before.
-Such a chain lives in two registers, so neither memory bandwidth nor caches nor the clock of wide vector units add a
-serial part of their own, and a neighbour on the other thread of a core, who shares its units, slows it by a few
-percent only, where a stream of independent operations would lose half its speed. By the same token two threads of one
-core serve two chains nearly as well as two cores: what SMT yields here is its best case.
+Amdahl (1967): with a serial fraction s, n cores take s + (1 - s) / n of the time of one core.
+Gustafson (1988): with weak scaling, n cores have n times the work and spend the fraction s of their time on the serial
+part, so their throughput is s + (1 - s) n times the throughput of one core.
 
-Each thread is a process, as threads of one interpreter have to wait for each other to be told what to do, up to a
-millisecond for sixteen. What the hand-off still takes is measured with steps that do no work, and stated in `truth`
-beside the serial fraction. During the serial part the others sleep for as long as the shortest one so far has taken, so
-that what it costs is lost to idle cores.
+Both parts are chains of divisions in NumPy, each of which waits for the one before. A chain uses two registers, so
+memory bandwidth, caches and the clock of vector units add no serial part, and a busy sibling thread slows it by a few
+percent only, but independent operations by half. For the same reason SMT has its best case here: two threads of a core
+run two chains nearly as fast as two cores.
 
-Gustafson (1988): with weak scaling n cores are given n times the items and n times the work, of which they spend the
-fraction s of their time on the serial part, so that their throughput is s + (1 - s) n times that of one.
+Each thread is a process, since threads of one interpreter would wait up to a millisecond for each other. Steps without
+work measure the rest of the hand-off, which is in `truth` beside the serial fraction. During the serial part the other
+processes sleep for the shortest serial time so far, so that it leaves their cores idle.
 """
 
 import os
@@ -21,7 +19,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-# Nothing here multiplies matrices, and the threads OpenBLAS starts for it would spin beside ours at first.
+# The threads of OpenBLAS, which are not needed here, would spin beside ours at first.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
@@ -29,19 +27,19 @@ import numpy as np
 from scaling.workloads.base import Setting
 from scaling.workloads.helpers import NOTHING, WORK, Helpers
 
-# Millions of divisions per step: a tenth of a second, and a quarter of that, on a core of 3 GHz.
+# Millions of divisions per step: 0.1 s and 0.025 s on a core of 3 GHz.
 DEFAULT_WORK = {"published": 16.0, "small": 4.0}
 
-# Steps without work, and the time they may take: a few milliseconds unless others use the same CPUs. As that only ever
-# adds to them, the hand-off is their lowest decile.
+# Steps without work, and a limit of their total time, usually a few milliseconds. Other tasks can only slow them, so
+# the hand-off is their lowest decile.
 EMPTY_STEPS, LONGEST_SECONDS, QUANTILE = 300, 0.5, 0.1
 
 
 class Calibrated:
-    """A fixed number of divisions: some by one thread alone, the rest shared out evenly.
+    """A fixed number of divisions: a serial part, and a part divided evenly among threads.
 
-    `truth` is stated where a serial fraction is given: for as many threads as CPUs and, with weak scaling, as many
-    times the items. Only then is the speedup the one of the law.
+    `truth` needs a serial fraction, which is given only if the law holds: for one thread per CPU and, with weak
+    scaling, the same multiple of the items.
     """
 
     def __init__(
@@ -57,19 +55,19 @@ class Calibrated:
         self._serial_seconds = 0.0
 
     def prepare(self) -> None:
-        """Start the processes beside the main one, and see how long they may sleep in a step."""
+        """Start the helper processes, and measure the serial part and the hand-off."""
         self.helpers = Helpers([division_chain(share) for share in self.shares[1:]])
         self._serial_seconds = _seconds_of(self._serial_part)
         if self._serial_fraction is not None:
             self.truth = {"serial_fraction": self._serial_fraction, "overhead_seconds": self.hand_off_seconds()}
 
     def step(self) -> None:
-        """Do the serial divisions, then every thread its share of the others."""
+        """Do the serial divisions, then the parallel ones on all threads."""
         seconds = self.take_step(self._serial_part, self._own_share, WORK, self._serial_seconds)
         self._serial_seconds = min(self._serial_seconds, seconds)
 
     def hand_off_seconds(self) -> float:
-        """What a step without work takes."""
+        """The time of a step without work."""
         seconds: list[float] = []
         empty = division_chain(0)
         end = time.perf_counter() + LONGEST_SECONDS
@@ -85,10 +83,7 @@ class Calibrated:
         command: int,
         serial_seconds: float = 0.0,
     ) -> float:
-        """Do one part alone, in these seconds at least, then one beside the helpers, who do theirs or nothing.
-
-        What comes back are the seconds of the part done alone.
-        """
+        """Do the serial part, of these seconds at least, then a share beside the helpers; return the serial seconds."""
         self.helpers.announce(serial_seconds)
         seconds = _seconds_of(serial_part)
         self.helpers.start(command)
@@ -104,12 +99,12 @@ def _seconds_of(part: Callable[[], object]) -> float:
 
 
 def division_chain(times: int) -> Callable[[], object]:
-    """Divides one by one so many times, one after another; a view of stride 0 stands for all the ones."""
+    """A function that divides 1 by 1 `times` times in sequence; a view of stride 0 provides the ones."""
     return partial(np.divide.reduce, np.broadcast_to(np.float64(1.0), (times + 1,)))
 
 
 def build(setting: Setting, serial: float = 0.1, work: float | None = None) -> Calibrated:
-    """A step of `work` million divisions on one core, of which the fraction `serial` cannot be shared."""
+    """A step of `work` million divisions on one core, with the fraction `serial` of them serial."""
     if not 0 <= serial <= 1:
         raise ValueError(f"serial={serial} is not a fraction from 0 to 1")
     work = DEFAULT_WORK[setting.size] if work is None else work

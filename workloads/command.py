@@ -1,8 +1,8 @@
-"""Any program as a workload: an execution is a step, or the program prints the seconds of steps of its own.
+"""Any program as a workload.
 
-A program that loops by itself prints a line `step_seconds: 0.0123` after each of its steps; start-up and shut-down then
-stay out of the figures. One that runs for a fixed time prints its throughput, which a regular expression finds: its
-step is then the time that one item takes. Otherwise the step is the whole process, from start to exit.
+A step is an execution of the process, from start to exit, unless the program prints its own steps: a line
+`step_seconds: 0.0123` for each, or figures that regular expressions find. The step of a throughput is the time per
+item.
 """
 
 import os
@@ -20,13 +20,13 @@ TAIL_BYTES = 4096
 
 
 class ProgramError(RuntimeError):
-    """What went wrong with a program, in a sentence that needs no traceback."""
+    """The failure of a program, as a sentence that needs no traceback."""
 
     explains_itself = True
 
 
 class Command:
-    """Starts the program once per step, on the CPUs this process has."""
+    """A program that is executed once per step, on the CPUs of this process."""
 
     def __init__(
         self,
@@ -61,78 +61,76 @@ class Command:
         self.process_seconds: float | None = None
 
     def prepare(self) -> None:
-        """Whatever comes before the executions of a launch, those that do not count among it."""
+        """Run `setup` and the warm-up executions."""
         self.run_beside(self.setup)
         for _ in range(self.warmup):
             self.prepare_execution()
             self.step()
 
     def prepare_execution(self) -> None:
-        """Whatever comes before every execution."""
+        """Run `before_each`."""
         self.run_beside(self.before_each)
 
     def close(self) -> None:
-        """Whatever comes after the last execution."""
+        """Run `cleanup`."""
         self.run_beside(self.cleanup)
 
     def step(self) -> list[float]:
-        """Run the program to its end; its own step times where it prints them, else how long it took."""
+        """Run the program to its end; return the step times that it prints, else its own time."""
         with open(self.stdin or os.devnull, "rb") as source:
             start = time.perf_counter()
-            # What is searched for may be printed on either stream.
+            # Figures may be printed on either stream.
             stderr = subprocess.STDOUT if self.patterns else None
             with subprocess.Popen(
                 self.argv, stdin=source, stdout=subprocess.PIPE, stderr=stderr, env=self.env, cwd=self.cwd
             ) as process:
                 assert process.stdout is not None
-                marked, found, tail = self._read(process.stdout)
-                # The process is looked at between its end and its burial: only then is all of it known.
+                marked, matches, tail = self._read(process.stdout)
+                # The process is read after its end and before it is reaped, when its counters are complete.
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
                 seconds = time.perf_counter() - start
                 self.process_seconds, self.last_cpu = seconds, _last_cpu(process.pid)
         if process.returncode and not self.ignore_failure:
             sys.stderr.write(tail.decode(errors="replace") if self.patterns else "")
             raise ProgramError(f"{' '.join(self.argv)} {ending(process.returncode)}")
-        return self.steps(marked, found, seconds)
+        return self.steps(marked, matches, seconds)
 
     def _read(self, stream) -> tuple[list[float], dict[str, list[float]], bytes]:
-        """The step times it prints, what the patterns find, and the last it printed."""
+        """The printed step times, the numbers that patterns match, and the end of the output."""
         marked: list[float] = []
-        found: dict[str, list[float]] = {name: [] for name in self.patterns}
+        matches: dict[str, list[float]] = {name: [] for name in self.patterns}
         tail = b""
         for line in iter(lambda: stream.readline(LONGEST_LINE), b""):
             tail = (tail + line)[-TAIL_BYTES:]
             if match := MARKER.fullmatch(line):
                 marked.append(float(match[1]))
             for name, pattern in self.patterns.items():
-                found[name] += [self.read_number(name, match[1]) for match in pattern.finditer(line)]
-        return marked, found, tail
+                matches[name] += [self.read_number(name, match[1]) for match in pattern.finditer(line)]
+        return marked, matches, tail
 
     def read_number(self, name: str, text: bytes | None) -> float:
-        """What a pattern has found."""
+        """The number that a pattern matched."""
         return number(text)
 
     def counters(self) -> dict[str, object]:
-        """What is known of the last execution beyond the counters of the machine, under the names a row has.
-
-        The program's own threads are gone by now: only its time and its last CPU are known.
-        """
+        """The time and the last CPU of the last execution, by the names in a row; its threads are gone."""
         unknown = dict.fromkeys(("threads", "busy_threads", "run_queue_wait_seconds"))
         visited = "" if self.last_cpu is None else str(self.last_cpu)
         return {**unknown, "cpus_visited": visited, "process_seconds": self.process_seconds}
 
-    def steps(self, marked: list[float], found: dict[str, list[float]], seconds: float) -> list[float]:
-        for name, numbers in found.items():
+    def steps(self, marked: list[float], matches: dict[str, list[float]], seconds: float) -> list[float]:
+        for name, numbers in matches.items():
             if not numbers:
-                raise ProgramError(f"{self.patterns[name].pattern.decode()!r} for its {name} is nowhere in its output")
-        if "items" in found:
-            self.items_per_step = found["items"][-1]
-        if "throughput" in found:
-            return [self.items_per_step / found["throughput"][-1]]
-        return found.get("seconds") or marked or [seconds]
+                pattern = self.patterns[name].pattern.decode()
+                raise ProgramError(f"the output does not match {pattern!r}, the pattern of {name}; correct the pattern")
+        if "items" in matches:
+            self.items_per_step = matches["items"][-1]
+        if "throughput" in matches:
+            return [self.items_per_step / matches["throughput"][-1]]
+        return matches.get("seconds") or marked or [seconds]
 
     def run_beside(self, argv: list[str] | None) -> None:
-        """Run something that belongs to the program and is not measured."""
+        """Run a command that is not measured, if there is one."""
         if argv is None:
             return
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=self.env, cwd=self.cwd)
@@ -141,11 +139,11 @@ class Command:
 
 
 def number(text: bytes | None) -> float:
-    """A number as programs print it, with commas between thousands or without."""
+    """A printed number, with or without commas between thousands."""
     try:
         return float((text or b"").replace(b",", b""))
     except ValueError:
-        raise ProgramError(f"{(text or b'').decode(errors='replace')[:60]!r} in its output is no number") from None
+        raise ProgramError(f"{(text or b'').decode(errors='replace')[:60]!r} in its output is not a number") from None
 
 
 def _last_cpu(pid: int) -> int:
@@ -158,5 +156,5 @@ def ending(code: int) -> str:
 
 
 def build(setting: Setting, argv: list[str], items: int | str | None = None, **how) -> Command:
-    """A program whose placeholders are filled in; the items of a step are those of the study unless it has its own."""
+    """A program with its placeholders filled in; its items are the study's unless it has its own."""
     return Command(argv, setting.item_count(1) if items is None else items, **how)

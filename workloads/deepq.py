@@ -2,18 +2,17 @@
 learning", Nature 2015.
 
 Three convolutions and two dense layers turn four frames of 84 × 84 into a value for each action. A step learns from 32
-transitions out of a replay memory, with Huber's loss of the error in the value of the action taken. The batch is made
-before the clock starts: the network plays, acting greedily ever more often, and a copy of it, the target network, says
-what the next state is worth. As in Fathom, a step is the update alone, and inference the values of the actions in one
-state. With `step=loop` a training step is the whole of what the paper does for an update: choose an action, play it,
-store the transition, draw 32 of those stored, have the target network value what came next, and learn.
-Parameters at 4 actions: 8,224 + 32,832 + 36,928 + 1,606,144 + 2,052 = 1,686,180; the target network's are not counted.
+transitions of a replay memory, with Huber's loss for the value of the chosen action. The batch is made before the clock
+starts: the network plays, ever more greedily, and a copy of it, the target network, values the next state. As in
+Fathom, a step is the update alone, and inference the values of the actions in one state. With `step=loop` a training
+step is all of the paper's update: choose an action, play it, store the transition, draw 32 stored transitions, value
+their next states by the target network, and learn.
+Parameters for 4 actions: 8,224 + 32,832 + 36,928 + 1,606,144 + 2,052 = 1,686,180, without the target network.
 
-Differs from the paper: unless in a loop, the play is 200 actions long and never goes on, so one batch is learnt again
-and again. In the loop there is an update for every action, as in Fathom, where the paper has one for every fourth; the
-last 2,000 transitions are stored, there a million; the target network stays as it is, there for 10,000 updates.
-RMSProp's "gradient momentum" is read as momentum of the update; gradients are not centred by it. Initial weights, of
-which the paper says nothing, are He's.
+Differs from the paper: without the loop, 200 actions are played, and one batch is learnt repeatedly. With the loop an
+update follows every action, as in Fathom, in the paper every fourth; 2,000 transitions are stored, in the paper a
+million; the target network is constant, in the paper for 10,000 updates. RMSProp's "gradient momentum" is read as
+momentum of the update, without centring. Initial weights, which the paper does not specify, are He's.
 """
 
 from collections import deque
@@ -37,7 +36,7 @@ DECAY = 0.95
 MOMENTUM = 0.95
 EPSILON = 0.01
 
-EXPLORATION = (1.0, 0.1)  # from the first action to the last, and in those of a loop that come after it
+EXPLORATION = (1.0, 0.1)  # at the first action and from the last one on
 ACTS = 200
 STORED = 2_000
 
@@ -47,7 +46,7 @@ Values = Callable[[np.ndarray], np.ndarray]
 
 def action_values(seed: int) -> keras.Model:
     """From states (items, 84, 84, 4) to the value of each action (items, 4)."""
-    # The weights play the game and so shape the batch: their seed is the batch's.
+    # The weights play the game and so determine the batch: both have the same seed.
     he = keras.initializers.HeUniform(keras.random.SeedGenerator(seed))
     states = values = keras.Input((games.SIDE, games.SIDE, games.STACK))
     for filters, kernel, stride in CONVOLUTIONS:
@@ -58,27 +57,27 @@ def action_values(seed: int) -> keras.Model:
 
 
 def temporal_difference(values: Any, targets: Any) -> Any:
-    """Huber's loss of the values of the actions taken, against what they should be, mean over the items."""
+    """Huber's loss of the values of the chosen actions, mean over the items."""
     taken, wanted = targets
     return ops.mean(huber(ops.sum(values * taken, axis=1) - wanted))
 
 
 def huber(error: Any) -> Any:
-    """Half the square up to an error of one, linear beyond."""
+    """Half the square up to an error of 1, linear beyond."""
     size = ops.abs(error)
     square = ops.minimum(size, 1.0)
     return 0.5 * ops.square(square) + (size - square)
 
 
 def returns(rewards: np.ndarray, terminals: np.ndarray, next_values: np.ndarray) -> np.ndarray:
-    """What the values should be: the reward and, where the game went on, the best of what comes next, discounted."""
+    """Targets of the values: the reward plus, if the game continued, the discounted best next value."""
     return rewards + DISCOUNT * (1 - terminals) * next_values.max(axis=1)
 
 
 def play(values: Values, game: games.Game, rng: np.random.Generator) -> Iterator[games.Transition]:
-    """What happens while the network plays, at random at first and mostly by its own values at last.
+    """The transitions of a network that plays, at first at random, at last mostly by its values.
 
-    The values are asked for before every action, also before those taken at random: every action costs the same.
+    Random actions compute the values too, so that every action costs the same.
     """
     exploration = chain(np.linspace(*EXPLORATION, ACTS), repeat(EXPLORATION[1]))
 
@@ -90,8 +89,7 @@ def play(values: Values, game: games.Game, rng: np.random.Generator) -> Iterator
 
 
 def replay(memory: Any, values: Values, items: int, rng: np.random.Generator) -> Any:
-    """Transitions drawn from memory as the step takes them: states, and the actions taken (one-hot) with what they
-    should be worth, by the values of the target network."""
+    """A batch drawn from memory: states, and the chosen actions (one-hot) with their targets by the target network."""
     batch = [memory[number] for number in rng.integers(len(memory), size=items)]
     states, actions, rewards, terminals, next_states = (np.stack(part) for part in zip(*batch, strict=True))
     wanted = returns(rewards, terminals, values(_scale_frames(next_states)))
@@ -103,12 +101,11 @@ def _scale_frames(states: np.ndarray) -> np.ndarray:
 
 
 def build(setting: Setting, game: str = "auto", step: str = "update") -> Network:
-    """The network and a batch of what it played: the real Breakout ("atari"), a game of our own ("built-in"), or
-    whichever there is ("auto"). A training step is the "update" or the "loop". Both sizes are the published one."""
+    """The network and a batch that it played; `game` is atari, built-in or auto, `step` update or loop."""
     if step not in ("update", "loop"):
-        raise ValueError(f"no step {step!r}; there are update and loop")
+        raise ValueError(f"unknown step {step!r}; there are update and loop")
     if step == "loop" and setting.mode == "infer":
-        raise ValueError('step=loop is a step of training, and there is none of inference; set modes = "train"')
+        raise ValueError('step=loop is for training only; set modes = "train"')
     items = setting.item_count(ITEMS[setting.mode])
     model, target = action_values(setting.seed), action_values(setting.seed)
     target.set_weights(model.get_weights())

@@ -1,9 +1,9 @@
-"""A fully connected network, the plainest there is: 784 → 2048 → 4096 → 1024 → 10, with ReLU between its layers.
+"""A fully connected network: 784 → 2048 → 4096 → 1024 → 10, with ReLU between its layers.
 
-It is for comparing frameworks by their threads: nearly all of its step is a few products of matrices, for which each
-framework has its own library, and 64 items are few enough that handing out threads counts. No paper is reproduced.
-Parameters: 784·2048 + 2048 + 2048·4096 + 4096 + 4096·1024 + 1024 + 1024·10 + 10 = 14,205,962. The small size has
-hidden layers of a quarter of that width.
+It compares frameworks by their threads: nearly all of its step is a few matrix products, for which each framework has
+its own library, and 64 items are few enough that the distribution over threads matters. It is not from a paper.
+Parameters: 784·2048 + 2048 + 2048·4096 + 4096 + 4096·1024 + 1024 + 1024·10 + 10 = 14,205,962. The hidden layers of the
+small size have a quarter of the width.
 """
 
 import keras
@@ -30,7 +30,7 @@ def network(hidden: tuple[int, ...]) -> keras.Model:
 
 
 def batch(items: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Made-up items: the features typical of a class under noise, and the number of the class."""
+    """Synthetic items: the features typical of a class with noise, and the class number."""
     random = np.random.default_rng(seed)
     typical = random.standard_normal((CLASSES, FEATURES), np.float32)
     labels = random.integers(CLASSES, size=items, dtype=np.int32)
@@ -38,7 +38,7 @@ def batch(items: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def build(setting: Setting) -> Network:
-    """The network on a batch of made-up items."""
+    """The network on a batch of synthetic items."""
     items = setting.item_count(ITEMS)
     return Network(
         model=network(HIDDEN[setting.size]),

@@ -1,6 +1,6 @@
-"""Where deepq's frames come from: the Arcade Learning Environment's Breakout, or a small game of our own like it.
+"""Games for deepq: Breakout of the Arcade Learning Environment, or a small built-in game like it.
 
-Both give grey frames of 84 × 84 bytes and take the same four actions. Knows neither network nor learning.
+Both return grey frames of 84 × 84 bytes and take the same four actions.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,14 +17,14 @@ ACTION_REPEAT = 4
 
 
 class Game(Protocol):
-    """A game that goes on for ever: after its end it begins again."""
+    """A game that restarts after its end."""
 
     def act(self, action: int) -> tuple[np.ndarray, float, bool]:
-        """Do an action; come back with the frame after it, a reward from -1 to 1 and whether a life was lost."""
+        """Do an action; return the next frame, a reward from -1 to 1 and whether a life was lost."""
 
 
 class Transition(NamedTuple):
-    """What an action made of a state; states are four frames, the newest last: (84, 84, 4)."""
+    """A state, an action and its effect; states are four frames, the newest last: (84, 84, 4)."""
 
     state: np.ndarray
     action: int
@@ -37,7 +37,7 @@ class Breakout:
     """Breakout on the emulated console, as in the paper: actions repeated, flicker removed, luminance, 84 × 84."""
 
     def __init__(self, seed: int) -> None:
-        # Here and not above: the emulator is an extra, which need not be installed for the game of our own.
+        # The emulator is an extra, which the built-in game does not need.
         import ale_py
         from ale_py import roms
 
@@ -49,7 +49,7 @@ class Breakout:
         self.buttons = self.console.getMinimalActionSet()
 
     def act(self, action: int) -> tuple[np.ndarray, float, bool]:
-        """Press a button for four frames; objects shown in every other frame only are seen in both."""
+        """Press a button for four frames; the maximum of the last two shows objects of alternate frames."""
         lives, reward, screens = self.console.lives(), 0, []
         for number in range(ACTION_REPEAT):
             reward += self.console.act(self.buttons[action])
@@ -63,7 +63,7 @@ class Breakout:
 
 
 class Bricks:
-    """A ball, a paddle and a wall of bricks: a brick hit is a reward, a ball missed the end."""
+    """A ball, a paddle and a wall of bricks: each hit brick is rewarded, a missed ball ends the game."""
 
     WALL = slice(12, 24)  # rows of pixels
     BRICK = (3, 7)  # rows and columns of a brick
@@ -82,7 +82,7 @@ class Bricks:
         self.served = False
 
     def act(self, action: int) -> tuple[np.ndarray, float, bool]:
-        """Move the paddle or serve, then let the ball fly on."""
+        """Move the paddle or serve, then move the ball."""
         push = self.PADDLE_SPEED * ((action == RIGHT) - (action == LEFT))
         self.paddle = min(max(self.paddle + push, self.PADDLE_REACH), SIDE - self.PADDLE_REACH)
         self.served |= action == FIRE
@@ -98,12 +98,11 @@ class Bricks:
         if not 2 <= self.column < SIDE - 2:
             self.right = -self.right
             self.column = min(max(self.column, 2), SIDE - 3)
-        if self.row <= 4 or (self.down > 0 and self._caught()):
+        on_paddle = self.PADDLE_ROW - 4 <= self.row < self.PADDLE_ROW
+        on_paddle &= abs(self.column - self.paddle) <= self.PADDLE_REACH
+        if self.row <= 4 or (self.down > 0 and on_paddle):
             self.down = -self.down
         return self._hit()
-
-    def _caught(self) -> bool:
-        return self.PADDLE_ROW - 4 <= self.row < self.PADDLE_ROW and abs(self.column - self.paddle) <= self.PADDLE_REACH
 
     def _hit(self) -> float:
         brick = (self.row - self.WALL.start) // self.BRICK[0], self.column // self.BRICK[1]
@@ -126,19 +125,19 @@ GAMES = {"atari": Breakout, "built-in": Bricks}
 
 
 def begin(name: str, seed: int) -> Game:
-    """A game by its name; "auto" is the real one where ale-py is installed, and ours where it is not."""
+    """A game by its name; "auto" is "atari" if ale-py is installed, else "built-in"."""
     installed = find_spec("ale_py") is not None
     if name == "auto":
         name = "atari" if installed else "built-in"
     if name not in GAMES:
-        raise ValueError(f"no game {name!r}; there are auto, {', '.join(GAMES)}")
+        raise ValueError(f"unknown game {name!r}; there are auto, {', '.join(GAMES)}")
     if name == "atari" and not installed:
         raise ValueError("the game 'atari' needs ale-py: install the extra [atari], or choose 'built-in'")
     return GAMES[name](seed)
 
 
 def play(game: Game, choose: Callable[[np.ndarray], int]) -> Iterator[Transition]:
-    """Transitions without end; a state never holds frames from before a lost life."""
+    """Endless transitions; a state never holds frames from before a lost life."""
     state = _still(game.act(STAY)[0])
     while True:
         action = choose(state)
@@ -153,10 +152,7 @@ def _still(frame: np.ndarray) -> np.ndarray:
 
 
 def shrunk(picture: np.ndarray) -> np.ndarray:
-    """A picture at 84 rows, each the mean of what it covers.
-
-    Sums and no matrix product: the product's own threads would quarrel with the network's over the same CPUs.
-    """
+    """A picture with 84 rows, each the mean of the rows it covers; a matrix product would start threads of its own."""
     edges = np.linspace(0, len(picture), SIDE + 1)
     whole = np.minimum(edges.astype(int), len(picture) - 1)
     above = np.cumsum(picture, axis=0) - picture

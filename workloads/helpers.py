@@ -1,21 +1,20 @@
-"""Processes that share the work of a step, handed to them within about a microsecond.
+"""Processes that share the work of a step, with a hand-off of about a microsecond.
 
-A helper is forked once, has an interpreter lock of its own, and waits for a word in shared memory by polling it. One
-word holds a command and the moment it is for, and nothing else is passed: no order of stores is relied on, so it is the
-same on every processor. A helper answers with the same word, on cache lines of its own.
+A helper is forked once, has its own interpreter lock, and polls a word in shared memory. The word holds a command and
+its time, and nothing else is passed, so no memory order is assumed. A helper answers with the same word on its own
+cache line.
 
-Every few microseconds a process that polls yields its CPU. That costs nothing where nobody else wants it. Where there
-are more processes than CPUs, other programs' included, those with work need not wait for a poller's time slice to end.
+A polling process yields its CPU every few microseconds, so that processes with work need not wait for its time slice if
+there are more processes than CPUs.
 
-At the beginning of a step helpers are told when the serial part will be over at the earliest. They sleep until shortly
-before, so that their CPUs are idle, and then poll without a nap: however long that part is, the hand-off after it takes
-no longer. To be woken by the hand-off itself would take ten to twenty times as long.
+At the beginning of a step, helpers receive the earliest end of the serial part. They sleep until shortly before, so
+that their CPUs are idle, and then poll without naps: the hand-off takes no longer after a long serial part. A wake-up
+by the hand-off itself would take ten to twenty times as long.
 
-Between steps a helper that has polled for a while takes naps, each a sixteenth of the time it has waited and at most
-20 ms, so that a forgotten one uses next to no CPU. The while is CPU time, so that a helper that was stopped meanwhile
-polls on.
+Between steps, a helper that has polled for a while naps for a sixteenth of its waiting time, at most 20 ms, so that a
+forgotten one uses hardly any CPU. The while is CPU time, so a helper that was stopped continues to poll.
 
-A helper is killed by the kernel when the thread that started it ends, however that happens.
+The kernel kills a helper when the thread that started it ends.
 """
 
 import ctypes
@@ -32,27 +31,27 @@ from typing import NoReturn
 
 SET_PARENT_DEATH_SIGNAL = 1  # from <linux/prctl.h>
 
-# What the lowest bits of a word tell the helpers: a step has begun; do your job; do nothing, but answer.
+# Commands in the lowest bits of a word: a step has begun; do the job and answer; only answer.
 AWAKE, WORK, NOTHING = 1, 2, 3
 COMMAND_BITS = 2
 COMMAND = (1 << COMMAND_BITS) - 1
 
-# Words of 8 bytes between two that are written by different processes: 128 bytes, as lines may be fetched in pairs.
+# Words of 8 bytes between the words of two processes: 128 bytes, since cache lines may be fetched in pairs.
 SPACING = 16
 
-# Polls between two yields: some 10 µs, thirty times what a yield takes that finds nobody else.
+# Polls between two yields: about 10 µs, thirty times as long as a yield on an idle CPU.
 POLLS = 250
 
-# Far above what a harness does between two steps (it looks at threads and counters: up to a few milliseconds).
+# Far above the time between two steps, in which the engine reads threads and counters: up to a few milliseconds.
 PATIENCE_SECONDS = 0.05
 LONGEST_NAP, NAP_SHARE = 0.02, 1 / 16
 
-# A process that sleeps wakes up late: by 0.06 ms, and 0.1 ms in one of a hundred cases, on a CPU of its own.
+# A sleeping process wakes up 0.06 ms late, and 0.1 ms in 1 % of cases, on its own CPU.
 AWAKE_SECONDS = 0.0003
 
 
 class Helpers:
-    """One process for each job; all of them do theirs when told to, as often as wanted."""
+    """A process for each job; all do their jobs on command."""
 
     def __init__(self, jobs: Sequence[Callable[[], object]]) -> None:
         self._words = memoryview(mmap.mmap(-1, 8 * SPACING * (len(jobs) + 1))).cast("q")
@@ -60,11 +59,11 @@ class Helpers:
         self._pids = {SPACING * number: self._fork(SPACING * number, job) for number, job in enumerate(jobs, 1)}
 
     def announce(self, serial_seconds: float = 0.0) -> None:
-        """A step begins: be awake once its serial part may be over."""
+        """Begin a step; helpers sleep during its serial part."""
         self._post(AWAKE, serial_seconds - AWAKE_SECONDS)
 
     def start(self, command: int = WORK) -> None:
-        """Have every helper do its job, or nothing."""
+        """Let every helper do its job, or only answer."""
         self._post(command)
 
     def wait(self) -> None:
@@ -76,7 +75,7 @@ class Helpers:
         self._answered = self._words[0]
 
     def end(self) -> None:
-        """End the helpers before their time: they would end with this process."""
+        """End the helpers before the end of this process."""
         for pid in self._pids.values():
             with suppress(ProcessLookupError, ChildProcessError):
                 os.kill(pid, signal.SIGKILL)
@@ -90,7 +89,7 @@ class Helpers:
     def _fork(self, place: int, job: Callable[[], object]) -> int:
         prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
         with warnings.catch_warnings():
-            # Other threads may hold locks at a fork; a helper takes none but those of the allocator, which are freed.
+            # Other threads may hold locks at a fork; a helper takes only the allocator's, which the fork frees.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
@@ -100,10 +99,10 @@ class Helpers:
 
 
 def _live(words: memoryview, place: int, job: Callable[[], object], parent: int) -> NoReturn:
-    """In the helper: never return to the code of the process it was forked from."""
+    """Run the helper; never return to the code of its parent."""
     try:
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the other ends of its pipes shall know when that process ends
-        if os.getppid() == parent:  # it has not ended before the kernel was told to end us with it
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # so that the parent's pipes close when it ends
+        if os.getppid() == parent:  # the parent may have ended before prctl
             _serve(words, place, job)
     except BaseException:
         traceback.print_exc()
@@ -125,14 +124,14 @@ def _serve(words: memoryview, place: int, job: Callable[[], object]) -> NoReturn
 
 
 def _sleep_until(moment: int) -> None:
-    """Sleep until a time of the monotonic clock, in nanoseconds, unless it is over."""
+    """Sleep until a time of the monotonic clock, in nanoseconds."""
     ahead = moment - time.monotonic_ns()
     if ahead > 0:
         time.sleep(1e-9 * ahead)
 
 
 def _await_change(words: memoryview, word: int, patience: float) -> None:
-    """Poll until the first word is another one; with naps in between once our patience is over."""
+    """Poll until the first word changes, with naps once the CPU seconds of `patience` are used."""
     if _changed(words, 0, word):
         return
     cpu_seconds, seconds = time.process_time(), time.monotonic()
@@ -143,7 +142,7 @@ def _await_change(words: memoryview, word: int, patience: float) -> None:
 
 
 def _changed(words: memoryview, place: int, word: int) -> bool:
-    """Whether a word becomes another one within some microseconds; if not, others get their turn."""
+    """Whether a word changes within some microseconds; if not, yield the CPU."""
     for _ in range(POLLS):
         if words[place] != word:
             return True

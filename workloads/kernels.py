@@ -1,6 +1,6 @@
-"""Operations for which TensorFlow has a kernel of its own and Keras none: in its form, and in that of every backend.
+"""Operations with a kernel in TensorFlow but not in Keras, for TensorFlow and for any backend.
 
-Nothing else in the networks is written for one framework.
+The rest of the networks is independent of the framework.
 """
 
 import os
@@ -21,25 +21,25 @@ def on_tensorflow() -> bool:
 
 @cache
 def onednn_is_on() -> bool:
-    """Whether TensorFlow uses oneDNN: as the environment says, else its default, on x86-64 alone."""
+    """Whether TensorFlow uses oneDNN: by the environment, else its default on x86-64."""
     default = "1" if platform.machine() == "x86_64" else "0"
     return os.environ.get("TF_ENABLE_ONEDNN_OPTS", default) == "1"
 
 
 def onednn_has_groups() -> bool:
-    """Whether oneDNN is used and has grouped convolutions of its own, which it has for x86-64 alone."""
+    """Whether oneDNN is used and has grouped convolutions, which it has only on x86-64."""
     return onednn_is_on() and platform.machine() == "x86_64"
 
 
 def constant(array: Any) -> Any:
-    """An array as the operations of a step take it at every call; only TensorFlow makes it a part of its graph."""
+    """An array for use in steps: as it is in the graph of TensorFlow, otherwise converted once."""
     return array if on_tensorflow() else ops.convert_to_tensor(array)
 
 
 def normal_like(x: Any, seeds: Any) -> Any:
-    """Draws from the standard normal distribution in the shape of a tensor, by a generator's seeds.
+    """Standard normal draws in the shape of a tensor.
 
-    Under torch by its own generator: Keras makes another for every draw, and has the device wait for its seed.
+    torch uses its own generator: Keras makes one for every draw, and waits for the device to return its seed.
     """
     if keras.backend.backend() != "torch":
         return keras.random.normal(ops.shape(x), seed=seeds)
@@ -49,7 +49,7 @@ def normal_like(x: Any, seeds: Any) -> Any:
 
 
 def uniform_like(x: Any, least: float, seeds: Any) -> Any:
-    """Draws between `least` and 1, otherwise as `normal_like`."""
+    """Uniform draws from `least` to 1, otherwise like `normal_like`."""
     if keras.backend.backend() != "torch":
         return keras.random.uniform(ops.shape(x), minval=least, seed=seeds)
     import torch
@@ -58,7 +58,7 @@ def uniform_like(x: Any, least: float, seeds: Any) -> Any:
 
 
 def wait_for(result: Any) -> None:
-    """Have a result computed: JAX, and torch on a GPU, return from an operation before it is carried out."""
+    """Wait for a result: JAX, and torch on a GPU, return before it is computed."""
     if keras.backend.backend() == "jax":
         result.block_until_ready()
     elif keras.backend.backend() == "torch" and result.is_cuda:
@@ -68,39 +68,26 @@ def wait_for(result: Any) -> None:
 
 
 def convolve_in_groups(x: Any, kernel: Any, bias: Any, groups: int, fused: bool) -> Any:
-    """Convolutions that keep the width of an image, each of one group of channels with its share of the filters.
+    """Grouped convolutions with ReLU that keep the width of an image.
 
-    The kernel [height, width, channels of a group, filters] and the bias [filters] are those of all groups. Of
-    TensorFlow's kernels on a CPU only oneDNN's have gradients; Keras would have XLA compile each apart. Where it is
-    not `fused`, the groups are split, convolved and joined.
+    The kernel [height, width, channels of a group, filters] and the bias [filters] contain all groups. On a CPU only
+    oneDNN's kernels have gradients in TensorFlow, and Keras would compile each with XLA. Unless `fused`, the groups are
+    split, convolved and joined.
     """
-    if not fused and on_tensorflow():
-        parts = zip(
-            ops.split(x, groups, axis=-1), ops.split(kernel, groups, axis=-1), ops.split(bias, groups), strict=True
-        )
-        return ops.concatenate(
-            [
-                ops.relu(ops.add(ops.conv(channels, filters, padding="same"), shift))
-                for channels, filters, shift in parts
-            ],
-            axis=-1,
-        )
-    return ops.relu(ops.add(_grouped_convolution(x, kernel), bias))
-
-
-def _grouped_convolution(x: Any, kernel: Any) -> Any:
     if not on_tensorflow():
-        return ops.conv(x, kernel, padding="same")
-    import tensorflow as tf
+        return ops.relu(ops.add(ops.conv(x, kernel, padding="same"), bias))
+    if fused:
+        import tensorflow as tf
 
-    return tf.nn.conv2d(x, kernel, strides=1, padding="SAME")
+        return ops.relu(ops.add(tf.nn.conv2d(x, kernel, strides=1, padding="SAME"), bias))
+    split = (ops.split(x, groups, axis=-1), ops.split(kernel, groups, axis=-1), ops.split(bias, groups))
+    parts = zip(*split, strict=True)
+    convolved = [ops.relu(ops.add(ops.conv(part, filters, padding="same"), shift)) for part, filters, shift in parts]
+    return ops.concatenate(convolved, axis=-1)
 
 
 def normalise_locally(x: Any, reach: int, bias: float, scale: float, fused: bool) -> Any:
-    """Local response normalisation: a value shrinks as the squares of its neighbours among the channels grow.
-
-    b_i = a_i / (bias + scale · sum of a_j^2)^(3/4), over the channels j from i - reach to i + reach.
-    """
+    """Local response normalisation: b_i = a_i / (bias + scale · Σ a_j²)^(3/4), over j from i - reach to i + reach."""
     if fused and on_tensorflow():
         import tensorflow as tf
 
@@ -112,19 +99,13 @@ def normalise_locally(x: Any, reach: int, bias: float, scale: float, fused: bool
 
 
 def shift_channels(x: Any, by: int) -> Any:
-    """Every channel's values moved so many channels up, zeros where there are none to move.
-
-    Split and joined rather than sliced: the gradients of slices took half of a training step.
-    """
+    """Values moved up by a number of channels, with zeros for the rest; gradients of slices would be slower."""
     first, last = split_at(x, abs(by) if by < 0 else x.shape[-1] - by)
     return ops.concatenate([last, ops.zeros_like(first)] if by < 0 else [ops.zeros_like(last), first], axis=-1)
 
 
 def split_at(x: Any, *indices: int) -> Any:
-    """The parts of a tensor between indices of its last axis.
-
-    Under torch by its own function: Keras puts the indices on the device, and waits to have them back.
-    """
+    """The parts of a tensor between indices of its last axis; Keras would make torch wait for the device."""
     if keras.backend.backend() != "torch":
         return ops.split(x, list(indices), axis=-1)
     import torch
@@ -134,10 +115,7 @@ def split_at(x: Any, *indices: int) -> Any:
 
 
 def look_up(table: Any, rows: Any) -> Any:
-    """Rows [..., width] of a table by their numbers [...]; what comes back to a row is added up.
-
-    TensorFlow would add it up by its kernel for segments, which takes twice as long for each row as a scatter.
-    """
+    """Rows [..., width] of a table by number [...]; the gradient is a scatter, twice as fast as TensorFlow's own."""
     if not on_tensorflow():
         return ops.take(table, rows, axis=0)
     import tensorflow as tf
@@ -155,10 +133,10 @@ def look_up(table: Any, rows: Any) -> Any:
 
 
 def ctc_losses(scores: Any, labels: Any, label_lengths: Any, frame_lengths: Any, blank: int) -> Any:
-    """CTC losses [B] of scores [B, T, classes], the blank last; frames and labels [B, L] have their numbers apart.
+    """CTC losses [B] of scores [B, T, classes], the blank last, and labels [B, L], with lengths of both.
 
-    TensorFlow's CTCLoss kernel, as in Fathom, is only to be had with sparse labels: with dense ones, as Keras gives
-    them, TensorFlow runs a loop of many small operations over the frames. XLA has no such kernel.
+    TensorFlow's CTCLoss kernel, as in Fathom, takes sparse labels only: with Keras's dense labels, TensorFlow runs a
+    loop of many small operations. XLA has no such kernel.
     """
     if not on_tensorflow():
         return ops.ctc_loss(labels, scores, label_lengths, frame_lengths, mask_index=blank)
@@ -166,5 +144,5 @@ def ctc_losses(scores: Any, labels: Any, label_lengths: Any, frame_lengths: Any,
 
     where = tf.where(tf.sequence_mask(label_lengths, labels.shape[1]))
     sparse = tf.SparseTensor(where, tf.gather_nd(labels, where), tf.shape(labels, tf.int64))
-    # The later interface of the same kernel hides it in a function, whose operations lose the scope of the loss.
+    # The newer interface puts the kernel into a function, whose operations lose the scope of the loss.
     return tf.compat.v1.nn.ctc_loss(sparse, scores, frame_lengths, time_major=False)

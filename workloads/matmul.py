@@ -1,8 +1,8 @@
-"""One large product of matrices: how many multiply-adds this machine can do, measured like any run.
+"""One large matrix product: the ceiling of arithmetic, measured like any run.
 
-The ceiling networks are held against, so it is carried out by the same kernels as theirs: the framework's product of
-float32 matrices. An item is a GFLOP (half as many multiply-adds): items per second are GFLOP/s. Both modes are alike.
-The result stays small and the matrices are longer than caches, so that neither new memory nor luck with caches counts.
+Networks are compared with it, so it uses their kernels: the framework's product of float32 matrices. An item is a
+GFLOP, half a billion multiply-adds, so items per second are GFLOP/s. Both modes are the same. The result is small and
+the matrices exceed the caches, so neither new memory nor cached data matters.
 """
 
 import keras
@@ -35,5 +35,5 @@ class Matmul:
 
 
 def build(setting: Setting) -> Matmul:
-    """A product of as many GFLOPs as there are items."""
+    """A product with one GFLOP per item."""
     return Matmul(setting.item_count(DEFAULT_ITEMS[setting.size]), setting.seed)

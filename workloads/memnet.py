@@ -1,18 +1,17 @@
 """A memory network that answers questions: Sukhbaatar et al., "End-To-End Memory Networks", 2015.
 
 Three hops of width 20 over a memory of 50 sentences of 6 words, with position and temporal encoding and adjacent
-weight tying: A1 = B, A(k+1) = C(k), W transposed = C3, and temporal matrices in the same way. So K hops have K + 1
-tables of V words and K + 1 of M times, and (K+1)·d·(V+M) = 4·20·(20+50) = 5,600 parameters.
-Words are looked up in all tables at once, which stand side by side.
-Reading the memory is written as multiplications, sums and transpositions, not as batched matrix products.
+weight tying: A1 = B, A(k+1) = C(k), W transposed = C3, and temporal matrices likewise. K hops have K + 1 tables of V
+words and of M times: (K+1)·d·(V+M) = 4·20·(20+50) = 5,600 parameters.
+All tables are one matrix, so that a word is looked up once. Memory is read by multiplications, sums and
+transpositions, not by batched matrix products.
 
 A step has 32 stories, as in the paper and in Fathom, whose memory has the 10 sentences of its longest story.
 
-Differs from the paper: empty memories get no attention (there they share in it), and the nil word's row stays zero in
-every table, the answer's as well. No linear start, no noise of empty memories, and the learning rate stays constant.
-Stories are made up here in the manner of bAbI's first task, but longer, so that the whole memory is used.
-The loss is summed over the items, and every sentence is taken as six words long for its position encoding: so do the
-authors' programs.
+Differs from the paper: empty memories get no attention, and the row of the nil word is zero in all tables, also for the
+answer. No linear start, no noise of empty memories, and a constant learning rate. Stories are synthetic, like bAbI's
+first task but longer, so that they fill the memory. As in the authors' programs, the loss is summed over the items, and
+the position encoding assumes six words per sentence.
 """
 
 from itertools import pairwise
@@ -64,7 +63,7 @@ class Memory(layers.Layer):
     def call(self, stories, queries):
         table = ops.multiply(ops.concatenate(self.words, axis=1), self.real)
         filled = ops.any(ops.not_equal(stories, NIL), axis=2)
-        # What one hop reads out is what the next compares with: one memory more than hops.
+        # The values of one hop are the keys of the next.
         sentences = self.embed(stories, table) + ops.concatenate(self.times, axis=1)
         state = self.embed(queries, table[:, :WIDTH])
         for keys, values in pairwise(ops.split(sentences, HOPS + 1, axis=-1)):
@@ -73,14 +72,14 @@ class Memory(layers.Layer):
         return ops.matmul(state, ops.transpose(table[:, -WIDTH:]))
 
     def embed(self, sentences, table):
-        """Sentences as the weighted sums of their words' rows in tables side by side: (…, 6) to (…, tables · 20)."""
+        """Sentences as weighted sums of the rows of their words in all tables: (…, 6) to (…, tables · 20)."""
         positions = np.tile(self.positions, (1, table.shape[1] // WIDTH))
         with keras.name_scope("embedding"):
             return ops.sum(ops.multiply(kernels.look_up(table, sentences), positions), axis=-2)
 
 
 def read(state: Any, keys: Any, values: Any, filled: Any) -> Any:
-    """The sum of the values, weighted by how well the state fits the keys of filled memories: (items, 20)."""
+    """The sum of the values, weighted by the attention of the state to the keys of filled memories: (items, 20)."""
     query = ops.transpose(ops.expand_dims(state, -1), (0, 2, 1))
     scores = ops.sum(keys * query, axis=2)
     attention = ops.softmax(ops.where(filled, scores, -1e9), axis=1)
@@ -101,7 +100,7 @@ def cross_entropy(logits: Any, answers: Any) -> Any:
 
 
 class Story(NamedTuple):
-    """Sentences in the order they happened, a question about them and its answer."""
+    """Sentences in order, a question and its answer."""
 
     sentences: list[str]
     query: str
@@ -109,31 +108,31 @@ class Story(NamedTuple):
 
 
 def made_story(rng: np.random.Generator) -> Story:
-    """People go from place to place; where is one of them now?"""
+    """A story of people who change places, with a question for the place of one of them."""
     length = rng.integers(2, MEMORY, endpoint=True)
-    sentences, whereabouts = [], {}
+    sentences, places = [], {}
     for person, move, place in rng.integers((len(PEOPLE), len(MOVES), len(PLACES)), size=(length, 3)):
         sentences.append(f"{PEOPLE[person]} {MOVES[move]} to the {PLACES[place]}")
-        whereabouts[PEOPLE[person]] = PLACES[place]
-    sought = sorted(whereabouts)[rng.integers(len(whereabouts))]
-    return Story(sentences, f"where is {sought}", whereabouts[sought])
+        places[PEOPLE[person]] = PLACES[place]
+    name = sorted(places)[rng.integers(len(places))]
+    return Story(sentences, f"where is {name}", places[name])
 
 
 def encode_words(sentence: str) -> np.ndarray:
-    """A sentence's words by their numbers, nil after the last: (6,)."""
+    """The words of a sentence as numbers, padded with nil: (6,)."""
     numbers = [NUMBER[word] for word in sentence.split()]
     return np.array(numbers + [NIL] * (SENTENCE - len(numbers)), "int32")
 
 
 def encode_story(sentences: list[str]) -> np.ndarray:
-    """A story as the memory holds it, the last sentence first and nil after the first: (50, 6)."""
+    """A story as a memory, the last sentence first, padded with nil: (50, 6)."""
     memory = np.full((MEMORY, SENTENCE), NIL, "int32")
     memory[: len(sentences)] = [encode_words(sentence) for sentence in reversed(sentences)]
     return memory
 
 
 def build(setting: Setting) -> Network:
-    """The memory network and a batch of stories; both sizes are the published one."""
+    """The memory network and a batch of stories; both sizes are the same."""
     items = setting.item_count(ITEMS)
 
     def data(seed: int = setting.seed) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:

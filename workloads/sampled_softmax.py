@@ -1,13 +1,13 @@
-"""Cross-entropy over a large vocabulary from a few sampled classes: Jean et al. (2015), as TensorFlow's own function.
+"""Cross-entropy over a large vocabulary from a few sampled classes: Jean et al. (2015), like TensorFlow's function.
 
-Each step draws a set of distinct classes, the frequent ones more often, and holds every target against those instead
-of all. A drawn class stands for 1 / P(it is drawn) of its kind, so the logarithm of that probability is taken from its
-logit, and from the target's; a target that was also drawn by accident counts once, as the target.
+Each step draws a set of distinct classes, frequent ones more often, and compares every target with these only. A drawn
+class represents 1 / P(drawn) classes, so the log of this probability is subtracted from its logit and from the
+target's; a target that was also drawn counts once.
 
-Classes are numbered by falling frequency, as Zipf's law has it: P(class) = log(1 + 1 / (class + 1)) / log(classes + 1).
-TensorFlow draws until it has enough distinct classes, and makes the probabilities from the number of draws that took;
-here the draws are the largest of the log-probabilities with Gumbel noise, which has the same distribution and needs no
-loop, and the number of draws is the one that is expected to yield so many classes.
+Classes are numbered by falling frequency, by Zipf's law: P(class) = log(1 + 1 / (class + 1)) / log(classes + 1).
+TensorFlow draws until it has enough distinct classes, and derives the probabilities from the number of draws. Here the
+classes are the largest log-probabilities with Gumbel noise, which has the same distribution without a loop, and the
+number of draws is the one whose expected number of distinct classes is the sample size.
 """
 
 from typing import Any
@@ -17,14 +17,14 @@ from keras import ops
 
 from scaling.workloads import kernels
 
-# What takes a class out of a softmax: exp of it is zero in float32, and sums with it stay finite.
+# A logit that excludes a class from a softmax: its exp is zero in float32, and sums with it are finite.
 EXCLUDED = -1e9
 
 
 class SampledSoftmax:
-    """The loss of outputs against their targets, given the rows and biases of the projection that scores classes.
+    """The loss for a projection with these rows and biases.
 
-    `draws` generates the seeds of its samples; it should be one of the model's, whose state a step then carries.
+    `draws` generates the seeds of samples; it should belong to the model, so that steps carry its state.
     """
 
     def __init__(self, rows: Any, biases: Any, samples: int, draws: Any) -> None:
@@ -36,20 +36,20 @@ class SampledSoftmax:
         self.draws = draws
 
     def __call__(self, outputs: Any, targets: Any) -> Any:
-        """Losses [...] of outputs [..., width] against class numbers [...], each call with a new draw."""
+        """Losses [...] of outputs [..., width] and class numbers [...], with a new draw per call."""
         flat = ops.reshape(targets, (-1,))
         outputs = ops.reshape(outputs, (-1, outputs.shape[-1]))
         losses = self.against(self.draw(), outputs, flat)
         return ops.reshape(losses, ops.shape(targets))
 
     def draw(self) -> Any:
-        """Distinct classes [samples], the frequent ones more likely."""
+        """Distinct classes [samples], frequent ones more likely."""
         uniform = kernels.uniform_like(self.log_frequency, 1e-7, self.draws)
         gumbel = -ops.log(-ops.log(uniform))
         return ops.top_k(ops.add(self.log_frequency, gumbel), self.samples)[1]
 
     def against(self, sampled: Any, outputs: Any, targets: Any) -> Any:
-        """Losses [n] of outputs [n, width] against targets [n] and the classes drawn [samples]."""
+        """Losses [n] of outputs [n, width] for targets [n] and sampled classes [samples]."""
         true = ops.sum(outputs * ops.take(self.rows, targets, axis=0), axis=-1) + self._offset(targets)
         others = ops.matmul(outputs, ops.transpose(ops.take(self.rows, sampled, axis=0))) + self._offset(sampled)
         hits = ops.equal(ops.expand_dims(targets, 1), ops.expand_dims(sampled, 0))
@@ -62,12 +62,12 @@ class SampledSoftmax:
 
 
 def zipf(classes: int) -> np.ndarray:
-    """The probability of each class, falling as one over its rank."""
+    """The probability of each class by Zipf's law."""
     return np.log1p(1 / np.arange(1, classes + 1)) / np.log(classes + 1)
 
 
 def log_inclusion_probability(classes: int, samples: int) -> np.ndarray:
-    """The logarithm of each class's probability to be among so many distinct ones."""
+    """The log-probability of each class to be among `samples` distinct ones."""
     if samples == classes:
         return np.zeros(classes)
     missed = np.log1p(-zipf(classes))

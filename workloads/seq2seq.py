@@ -1,16 +1,16 @@
 """Translation by recurrent networks: Sutskever et al. (2014), with the attention of Vinyals et al. (2015).
 
 An encoder of three LSTM layers reads the source sentence backwards; a decoder of three, started from the encoder's
-last states, writes the target word by word and looks back at the encoder's outputs at every step.
+last states, writes the target word by word, with attention to the encoder's outputs.
 
 As in Fathom and unlike Sutskever: 3 × 256 cells, not 4 × 1000; vocabularies of 40,000; attention; a sampled softmax
-in training; SGD at 0.5. Unlike Fathom: attention gives no weight to padding (the encoder still reads the padding, which
-comes first); every sentence of a batch differs, where Fathom repeats one; the learning rate stays; the loop is traced
-once, not unrolled; inference projects each output once and returns the words.
+in training; SGD at 0.5. Unlike Fathom: attention excludes padding (the encoder still reads it first); the sentences of
+a batch differ, in Fathom one is repeated; the learning rate is constant; the loop is traced once, not unrolled;
+inference projects each output once and returns the words.
 
-`unroll=true` unrolls the loops over words as Fathom does: the graph then has every step's operations, and building it
-takes much of a short run. A step has 64 sentences, as in Fathom, of its bucket of at most 40 and 50 words; the paper's
-has 128, of whatever length.
+`unroll=true` unrolls the loops over words as in Fathom: the graph then has the operations of every step, and building
+it takes much of a short run. A step has 64 sentences, as in Fathom, of its bucket of at most 40 and 50 words; the
+paper's has 128 of any length.
 """
 
 from typing import Any
@@ -31,14 +31,14 @@ SAMPLES = 512
 SIZES = {"published": (40_000, (40, 50), 64), "small": (5_000, (10, 15), 32)}
 PAD, GO, EOS, UNKNOWN = range(4)
 SPECIAL = 4
-# Unit variance, as the tutorial behind Fathom has it for the source; with the small weights it has for the target and
-# the projection, states hardly differ between words at first, and attention hardly between positions.
+# Unit variance, as for the source in the tutorial behind Fathom; with its small weights for the target and the
+# projection, states would hardly differ between words at first, and attention hardly between positions.
 WORDS_START = 3**0.5
 PROJECTION_START = 0.3
 
 
 class Stack(keras.layers.Layer):
-    """Three LSTM cells as one cell, whose state and output is c and h of each in turn, side by side."""
+    """Three LSTM cells as one cell; its state and output are c and h of each cell in order."""
 
     state_size = STATES
 
@@ -64,10 +64,10 @@ class Stack(keras.layers.Layer):
 
 
 class Decoder(keras.layers.Layer):
-    """A cell with attention: its state is the stack's, then the context, and its output the same.
+    """A cell with attention; its state and output are the stack's state and the context.
 
-    What attention looks at comes as three more states that stay as they are, for a loop hands over nothing else:
-    the encoder's outputs [B, S, width], their keys [B, S, width], and what excludes padding [B, S].
+    Three constant states pass the encoder's outputs [B, S, width], their keys [B, S, width] and the logits that exclude
+    padding [B, S] through the loop.
     """
 
     state_size = STATES + WIDTH
@@ -85,7 +85,7 @@ class Decoder(keras.layers.Layer):
             layer.build((None, width))
 
     def call(self, word: Any, states: Any) -> Any:
-        """The next state [B, states + width] after one more word [B, width]."""
+        """The next state [B, states + width] after a word [B, width]."""
         carried, outputs, keys, padding = states
         stacked, context = kernels.split_at(carried, STATES)
         stacked, _ = self.stack(self.join(ops.concatenate([word, context], axis=1)), [stacked])
@@ -114,18 +114,18 @@ class Translator(keras.Model):
         self.key = keras.layers.Dense(WIDTH, use_bias=False)
         self.decoder = keras.layers.RNN(Decoder(), return_sequences=True, unroll=unroll)
         self.join = keras.layers.Dense(WIDTH)
-        # One row per word, so that training touches only the rows of the words it samples.
+        # A row per word, so that training updates only the rows of sampled words.
         self.projection = self.add_weight((vocabulary, WIDTH), uniform(PROJECTION_START), name="projection")
         self.projection_bias = self.add_weight((vocabulary,), "zeros", name="projection_bias")
 
     def call(self, inputs: Any) -> Any:
-        """Decoder outputs [B, T, width] for sources [B, S], each step given the target word before it [B, T]."""
+        """Decoder outputs [B, T, width] for sources [B, S] and previous target words [B, T]."""
         source, previous = inputs
         states = self.decoder(self.target_words(previous), initial_state=self.encode(source))
         return self.output_of(states)
 
     def translate(self, inputs: Any) -> Any:
-        """Greedy translations [B, T] of sources [B, S]: each step is given the likeliest word of the step before."""
+        """Greedy translations [B, T] of sources [B, S]: each step gets the likeliest word of the previous step."""
         source, previous = inputs
         start, *memory = self.encode(source)
         columns = ops.transpose(self.projection)
@@ -138,7 +138,7 @@ class Translator(keras.Model):
             after = (carried, ops.argmax(scores, axis=-1))
             return after, after
 
-        # Not `full_like`, for which Keras has torch read the number back from the device.
+        # Not `full_like`, for which torch would read the number back from the device.
         go = ops.zeros_like(source[:, 0]) + GO
         scan = scan_unrolled if self.unroll else ops.scan
         _, (_, words) = scan(step, (start, go), length=previous.shape[1])
@@ -153,34 +153,34 @@ class Translator(keras.Model):
         return [ops.concatenate([last, context], axis=1), outputs, self.key(outputs), padding]
 
     def output_of(self, states: Any) -> Any:
-        """The decoder's output [..., width]: that of its last layer, joined with the context."""
+        """The decoder's output [..., width]: its last layer, joined with the context."""
         return self.join(states[..., -2 * WIDTH :])
 
 
 def scan_unrolled(step: Any, state: Any, length: int) -> Any:
-    """The last state and what every step gave, stacked: `keras.ops.scan` with a graph for each step."""
-    given = []
+    """`keras.ops.scan` with a graph for each step: the last state and the stacked outputs."""
+    outputs = []
     for _ in range(length):
         state, output = step(state, None)
-        given.append(output)
-    return state, tuple(ops.stack(parts) for parts in zip(*given, strict=True))
+        outputs.append(output)
+    return state, tuple(ops.stack(parts) for parts in zip(*outputs, strict=True))
 
 
 def uniform(limit: float) -> keras.Initializer:
-    """Weights from -limit to limit; an initializer starts everything alike, so each use has its own."""
+    """Weights from -limit to limit; each use has its own initializer, since one repeats its weights."""
     return keras.initializers.RandomUniform(-limit, limit)
 
 
 def over_sentences(losses: Any, targets: Any) -> Any:
-    """The mean over sentences of each one's mean loss per word [B, T]; padding weighs nothing."""
+    """The mean over sentences of their mean loss per word [B, T], without padding."""
     weights = ops.cast(ops.not_equal(targets, PAD), losses.dtype)
     return ops.mean(ops.sum(losses * weights, axis=1) / ops.sum(weights, axis=1))
 
 
 def sentence_pairs(items: int, vocabulary: int, bucket: tuple[int, int], seed: int) -> Any:
-    """Invented pairs that can be translated: every word has one translation, and neighbours change places.
+    """Synthetic pairs that can be translated: every word has one translation, and neighbours are exchanged.
 
-    Words follow Zipf's law, and lengths are those that fit this bucket but not one of half its length.
+    Words follow Zipf's law, and lengths are from half the bucket's length up.
     """
     random = np.random.default_rng(seed)
     longest, steps = bucket
@@ -196,7 +196,7 @@ def sentence_pairs(items: int, vocabulary: int, bucket: tuple[int, int], seed: i
 
 
 def translation(words: np.ndarray) -> np.ndarray:
-    """Each word's translation, the word of the neighbouring rank, with every two neighbours exchanged."""
+    """The translation of words: the neighbouring rank, with every two neighbours exchanged."""
     order = np.arange(len(words))
     even = len(words) // 2 * 2
     order[:even] ^= 1

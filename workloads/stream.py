@@ -1,8 +1,8 @@
-"""Sums of long arrays: how many bytes per second go between this machine's memory and its cores, measured like any run.
+"""Sums of long arrays: the ceiling of memory bandwidth, measured like any run.
 
-McCalpin's STREAM, its kernel Add: a = b + c, 24 bytes an element, as STREAM counts (what a cache fetches of `a` before
-it is written over is not counted). An item is a megabyte moved, so items per second are MB/s. Every thread has a share
-of its own, which it also filled, so that its memory lies near its core. Both modes are alike.
+The kernel Add of McCalpin's STREAM: a = b + c, 24 bytes per element, as STREAM counts (without the read of `a` into the
+cache before it is overwritten). An item is a megabyte moved, so items per second are MB/s. Every thread has a share,
+which it also filled, so that the memory is near its core. Both modes are the same.
 """
 
 import os
@@ -14,27 +14,27 @@ import numpy as np
 from scaling.workloads.base import Setting
 
 BYTES_PER_ELEMENT = 24
-# Three arrays of a gigabyte in all, more than any cache there is; the small ones only where caches are ordinary.
+# Three arrays of 1 GB in total exceed any cache; the small ones exceed ordinary caches only.
 DEFAULT_ITEMS = {"published": 1000, "small": 240}
 
 
 class Share:
-    """One thread's part of the arrays."""
+    """The arrays of a thread."""
 
     def __init__(self, elements: int) -> None:
         self.elements = elements
 
     def fill(self) -> None:
-        """Touch the memory first, from the thread that will use it."""
+        """Touch the memory from the thread that will use it."""
         self.a, self.b, self.c = (np.full(self.elements, value) for value in (0.0, 1.0, 2.0))
 
     def add(self) -> None:
-        """One call that holds no interpreter lock."""
+        """Add in one call, which releases the interpreter lock."""
         np.add(self.b, self.c, out=self.a)
 
 
 class Stream:
-    """Every thread adds its share, and all are waited for."""
+    """A step in which every thread adds its share."""
 
     def __init__(self, items: int, threads: int) -> None:
         self.items_per_step = items
@@ -44,14 +44,14 @@ class Stream:
         self.done: SimpleQueue[None] = SimpleQueue()
 
     def prepare(self) -> None:
-        """Start the threads beside the main one, and have each fill its share."""
+        """Start the threads besides the main one, and let each fill its share."""
         for share, orders in zip(self.shares[1:], self.orders[1:], strict=True):
             Thread(target=self._serve, args=(share, orders), daemon=True).start()
         self.shares[0].fill()
         self._wait()
 
     def step(self) -> None:
-        """One sum of the whole arrays."""
+        """Add the whole arrays once."""
         for orders in self.orders[1:]:
             orders.put(None)
         self.shares[0].add()
@@ -70,6 +70,6 @@ class Stream:
 
 
 def build(setting: Setting) -> Stream:
-    """Arrays of as many megabytes as there are items, shared by as many threads as there are CPUs, or as asked for."""
+    """Arrays of one megabyte per item, divided among `intra` threads, by default one per CPU."""
     threads = setting.intra or len(os.sched_getaffinity(0))
     return Stream(setting.item_count(DEFAULT_ITEMS[setting.size]), threads)

@@ -1,11 +1,11 @@
-"""Features: packages that add to the core what it works without.
+"""Features: optional packages that extend the core.
 
-A feature is a package below this one whose `FEATURE` says what it adds, by the names of functions that are imported
-when they are used. It may import the core; the core reaches it through this list alone, so that a feature's folder can
-be deleted and everything else still works.
+A feature is a package below this one. Its `FEATURE` lists what it adds, with functions by name, so that they are
+imported on use. Features import the core; the core reaches them only through this list, so each folder can be deleted.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -18,7 +18,7 @@ NAMES = ("profiling", "energy", "packs", "tuning", "devices", "cluster", "servic
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of `scaling`: its group and the first line of its help; `function` is `module:name`."""
+    """A command of `scaling`; `summary` is the first line of its help, `function` is `module:name`."""
 
     group: str
     name: str
@@ -26,16 +26,13 @@ class Command:
     function: str
 
 
-# Rows of a results folder, traces of a profile, a profile beside `scaling sweep ceilings`, or node types side by side.
+# Rows of a results folder, traces of a profile, a profile and `scaling sweep ceilings`, or a folder of node types.
 Needs = Literal["rows", "traces", "ceilings", "node types"]
 
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A kind of figure; `function` is `module:name`.
-
-    One that is not `per_series` has no panel or bar for each of them, however many there are.
-    """
+    """A kind of figure; `function` is `module:name`, and `per_series` means a panel or bar for each series."""
 
     name: str
     title: str
@@ -47,8 +44,7 @@ class FigureKind:
 
 
 class ObjectiveQuestion(NamedTuple):
-    """What a question of `capacity` that is none of sizes is about: points, their rooflines, the targets that were
-    given by name, and how many threads a core of the machine has."""
+    """Inputs of a question of `capacity` other than sizes; `targets` are by the name of their option."""
 
     summaries: Sequence[Any]
     rooflines: Mapping[Any, Any]
@@ -58,7 +54,7 @@ class ObjectiveQuestion(NamedTuple):
 
 
 class ObjectiveAnswer(NamedTuple):
-    """What such a question comes to: sentences, tables, the same as JSON, and sizes to deploy."""
+    """The answer: sentences and tables, the same as JSON, and sizes to deploy."""
 
     sentences: Sequence[str]
     tables: Sequence[Any]
@@ -68,7 +64,7 @@ class ObjectiveAnswer(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A node type of a folder that has several: its name, its results folder, and the price of a core-hour."""
+    """A node type of a folder: its name, its results folder, and the price of a core-hour."""
 
     name: str
     folder: Path
@@ -76,7 +72,7 @@ class Member(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What a command adds to its answer: sentences and a table, and the same as keys of its JSON."""
+    """An addition to the answer of a command: sentences and a table, and the same as keys of its JSON."""
 
     sentences: Sequence[str]
     table: Any
@@ -84,7 +80,7 @@ class Beside(NamedTuple):
 
 
 class Standings(NamedTuple):
-    """How far a sweep on several node types has come: sentences, tables, and the same as JSON."""
+    """The progress of a sweep on several node types: sentences and tables, and the same as JSON."""
 
     sentences: Sequence[str]
     tables: Sequence[Any]
@@ -95,10 +91,10 @@ class Standings(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTypes:
-    """A folder that has a results folder for each of several node types: the file that marks it, and by function:
+    """Functions for a folder with a results folder per node type, which the file `marker` identifies.
 
-    how far its sweep has come; the members that have rows; what `show` says beside the points of one; what `capacity`
-    says beside the answers; the figures with node types as series; and the pages.
+    `standings` is the progress of its sweep, `members` the node types with rows; `beside_points` adds to `show`,
+    `beside_answers` to `capacity`; `draw` makes figures with node types as series, `write_reports` pages.
     """
 
     marker: str
@@ -112,17 +108,19 @@ class NodeTypes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """What a feature adds to the core.
+    """The extensions of a feature, with functions as `module:name`.
 
-    By the names of functions: `subjects` makes what its figures need; `quantities` gives quantities of a point;
-    `sentences` what `show` says of summaries; `answers` the answers to its question for the evaluation of a folder that
-    asks it, none for any other; `sections` a section of the page of an evaluation, or None; `objectives`
-    answers a question of `capacity` that is none of sizes; `schemas` the keys and types of what its commands print with
-    --json, by command, and of what core commands print besides, by command and a word that tells outputs apart;
-    `library` the names that `scaling` has of it; `files` read what it has in a results folder, by the name of the file;
-    `programs` are types of programs, by their table in a study; `keys` the types of other tables that users write;
-    `doubts` gives what speaks against a run by the figures that its workload reports; `engines` make the runs of a
-    study elsewhere, by the word that names them (`sweep --cluster`).
+    commands, figures: for the command line and `scaling plot`; subjects: the data that its figures need
+    quantities, sentences: of points, and of `show`
+    answers: answers to its question for the evaluation of a folder, empty for other folders
+    sections: a section of an evaluation's page, or None
+    objectives: answers to questions of `capacity` other than sizes
+    programs, keys: types of programs, and of other tables that users write, by the name of the table
+    doubts: doubts about a run from the figures that its workload reports
+    schemas: keys and types of --json output by command, or by command and a word for additions to core commands
+    library: its names in `scaling`
+    engines: functions that make the runs of a study elsewhere, by name (`sweep --cluster`)
+    files: readers of its files in a results folder, by file name
     """
 
     commands: tuple[Command, ...] = ()
@@ -145,31 +143,24 @@ class Feature:
 
 @cache
 def features() -> tuple[Feature, ...]:
-    """The features that are here, in order."""
-    return tuple(_features())
-
-
-def _features() -> Iterator[Feature]:
-    for name in NAMES:
-        module = f"{__name__}.{name}"
-        if find_spec(module) is not None:
-            yield import_module(module).FEATURE
+    """The installed features, in order."""
+    modules = (f"{__name__}.{name}" for name in NAMES)
+    return tuple(import_module(module).FEATURE for module in modules if find_spec(module) is not None)
 
 
 def resolve(function: str) -> Callable[..., Any]:
     """The function that `module:name` names."""
-    module, _, name = function.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
+    resolved: Callable[..., Any] = pkgutil.resolve_name(function)
+    return resolved
 
 
 def node_types_at(folder: Path) -> NodeTypes | None:
-    """How a folder of several node types is read and shown; None where it is no such folder."""
+    """The functions for a folder of several node types; None for other folders."""
     several = (feature.node_types for feature in features() if feature.node_types is not None)
-    return next((one for one in several if (folder / one.marker).is_file()), None)
+    return next((node_types for node_types in several if (folder / node_types.marker).is_file()), None)
 
 
 def engine(name: str) -> Callable[..., Any] | None:
-    """What makes the runs of a study elsewhere; None where no feature does."""
+    """The function that makes the runs of a study elsewhere; None if no feature has it."""
     named = (feature.engines[name] for feature in features() if name in feature.engines)
     return next(map(resolve, named), None)

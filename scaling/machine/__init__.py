@@ -1,1 +1,1 @@
-"""What the machine is, and where a run is put."""
+"""Topology, placement and meters of the machine."""

@@ -1,6 +1,6 @@
-"""Reads what control groups, version 1 and 2, allow this process: CPU quota, CPU set, memory, throttling.
+"""Reads the limits of control groups, version 1 and 2: CPU quota, CPU set, memory, throttling.
 
-A quota is invisible to affinity masks and to os.cpu_count, so it has to be read here.
+Affinity masks and os.cpu_count do not include a quota.
 """
 
 from collections.abc import Iterator
@@ -14,15 +14,12 @@ MOUNT = Path("sys/fs/cgroup")
 
 
 def quota_cpus(root: Path) -> float | None:
-    """How many CPUs' worth of time the tightest group on our way up may use; None without a quota."""
-    quotas = [
-        quota for folder in _folders(root, "cpu") if (quota := _quota_v2(folder) or _quota_v1(folder)) is not None
-    ]
-    return min(quotas, default=None)
+    """The lowest quota of our group and its ancestors, in CPUs; None without a quota."""
+    return min((quota for folder in _folders(root, "cpu") if (quota := _quota(folder)) is not None), default=None)
 
 
 def cpuset(root: Path) -> CpuSet | None:
-    """The CPUs our group may ever use; None where no group says."""
+    """The CPUs that our group may use; None if no group has a set."""
     for folder in _folders(root, "cpuset"):
         for name in ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"):
             if text := read_text(folder / name):
@@ -31,12 +28,12 @@ def cpuset(root: Path) -> CpuSet | None:
 
 
 def throttled_periods(root: Path) -> int | None:
-    """How often our group has run into its quota so far; None where it is unknown."""
+    """The number of periods in which our group was throttled; None if unknown."""
     return _bandwidth_count(root, "nr_throttled")
 
 
 def quota_periods(root: Path) -> int | None:
-    """How many periods of its quota our group has been busy in so far; None where it is unknown."""
+    """The number of quota periods in which our group was busy; None if unknown."""
     return _bandwidth_count(root, "nr_periods")
 
 
@@ -50,7 +47,7 @@ def _bandwidth_count(root: Path, wanted: str) -> int | None:
 
 
 def quota_parents(root: Path) -> list[Path]:
-    """The groups on our way up that may have groups with a CPU quota below them, ours first."""
+    """Our group and its ancestors that may have children with a CPU quota, ours first."""
     return [
         folder
         for folder in _folders(root, "cpu")
@@ -60,7 +57,7 @@ def quota_parents(root: Path) -> list[Path]:
 
 
 def memory_headroom(root: Path) -> float:
-    """How many bytes the tightest group on our way up may still take; infinite without a limit."""
+    """The bytes that our group and its ancestors may still allocate; infinite without a limit."""
     pairs = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
     limits = [
         int(limit) - int(read_text(folder / used) or 0)
@@ -71,28 +68,23 @@ def memory_headroom(root: Path) -> float:
     return min(limits, default=inf)
 
 
-def _quota_v2(folder: Path) -> float | None:
+def _quota(folder: Path) -> float | None:
+    """The quota of a group in CPUs, by version 2 or 1."""
     quota, _, period = (read_text(folder / "cpu.max") or "max").partition(" ")
-    return None if quota == "max" else int(quota) / _positive(int(period or 100_000))
-
-
-def _quota_v1(folder: Path) -> float | None:
-    quota = int(read_text(folder / "cpu.cfs_quota_us") or -1)
-    period = int(read_text(folder / "cpu.cfs_period_us") or 100_000)
-    return quota / _positive(period) if quota > 0 else None
-
-
-def _positive(period: int) -> int:
-    if period <= 0:
-        raise ValueError(f"a period of {period} microseconds is none")
-    return period
+    if quota == "max":
+        quota, period = (read_text(folder / name) or "" for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
+    if int(quota or -1) <= 0:
+        return None
+    if (microseconds := int(period or 100_000)) <= 0:
+        raise ValueError(f"a period cannot be {microseconds} microseconds")
+    return int(quota) / microseconds
 
 
 def _folders(root: Path, controller: str) -> Iterator[Path]:
-    """The folders of our group and of every group above it that can be seen from here, ours first.
+    """The visible folders of our group and its ancestors, ours first.
 
-    Inside a container the path in /proc/self/cgroup may lead outside what is mounted: then only the
-    mount's own folder exists, and it is the container's group.
+    In a container the path in /proc/self/cgroup may lead outside the mount: then only the mount's own folder exists,
+    and it is the container's group.
     """
     for line in (read_text(root / "proc/self/cgroup") or "").splitlines():
         _, controllers, path = (*line.split(":", 2), "", "")[:3]

@@ -4,20 +4,20 @@ from collections.abc import Iterable
 
 CpuSet = frozenset[int]
 
-# Linux is built for at most 8192 CPUs; a larger number is a slip of the pen, and would eat memory as a range.
+# Linux is built for at most 8192 CPUs; a range up to a much larger number would fill the memory.
 HIGHEST_CPU = 65535
 
-# A list may name CPUs again, but not for ever.
+# A list may repeat CPUs up to this total.
 MOST_NAMED = 16 * HIGHEST_CPU
 
 
 def parse_list(text: str) -> CpuSet:
-    """The CPUs of a list such as '0-3,8'; ValueError where it is none."""
+    """The CPUs of a list such as '0-3,8'; ValueError if it is not a list."""
     return frozenset(ordered_list(text))
 
 
 def ordered_list(text: str) -> tuple[int, ...]:
-    """The CPUs of a list in the order they were written, each once."""
+    """The distinct CPUs of a list in written order."""
     cpus: dict[int, None] = {}
     named = 0
     for part in filter(None, (piece.strip() for piece in text.split(","))):
@@ -29,7 +29,7 @@ def ordered_list(text: str) -> tuple[int, ...]:
             raise ValueError(f"'{part[:40]}' is not a range of CPU numbers up to {HIGHEST_CPU}")
         named += high - low + 1
         if named > MOST_NAMED:
-            raise ValueError("it names the same CPUs again and again")
+            raise ValueError("it repeats CPUs too often")
         cpus.update(dict.fromkeys(range(low, high + 1)))
     return tuple(cpus)
 

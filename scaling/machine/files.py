@@ -1,6 +1,6 @@
-"""Reads the kernel's little text files and numbered folders. What cannot be read is None, never a guess.
+"""Reads the kernel's small text files and numbered folders; None for unreadable files.
 
-Imports nothing heavy: the worker, too, reads through here.
+The worker imports this, so it imports nothing heavy.
 """
 
 import os
@@ -10,15 +10,15 @@ from pathlib import Path
 
 from scaling.errors import visible
 
-# /proc/cpuinfo of 8192 CPUs has about 12 MB; a recording may come from anybody.
+# /proc/cpuinfo of 8192 CPUs has about 12 MB; a recording may be of any size.
 LONGEST_FILE = 64 * 2**20
 PIECE = 1 << 16
 
 
 def read_text(path: Path) -> str | None:
-    """A file's text without the NULs that some dumps are padded with; None where it cannot be read, or is none."""
+    """A file's text without the NULs that pad some dumps; None if it is unreadable, too long or not a regular file."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would be waited for
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # opening a pipe would block
     except OSError:
         return None
     try:
@@ -34,15 +34,21 @@ def read_text(path: Path) -> str | None:
 
 
 def _read(fd: int) -> bytes:
-    """What a file has, and where it is too long, a little more than is allowed."""
+    """The content of a file, at most one piece longer than allowed."""
     content = bytearray()
     while len(content) <= LONGEST_FILE and (piece := os.read(fd, PIECE)):
         content += piece
     return bytes(content)
 
 
+def read_number(path: Path) -> int | None:
+    """The integer in a file; None for other content."""
+    text = read_text(path)
+    return int(text) if text and re.fullmatch(r"-?\d+", text) else None
+
+
 def numbered_folders(folder: Path, name: str) -> dict[int, Path]:
-    """The folders below one that are called name0, name1, …, by number."""
+    """The folders name0, name1, … in a folder, by number."""
     if not folder.is_dir():
         return {}
     matches = ((re.fullmatch(name + r"(\d+)", path.name), path) for path in folder.iterdir())

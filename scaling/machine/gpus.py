@@ -1,6 +1,6 @@
-"""NVIDIA GPUs through NVML, which `nvidia-ml-py` (an extra of this package) brings: energy, power, limits and clocks.
+"""Energy, power, limits and clocks of NVIDIA GPUs, read through NVML (package `nvidia-ml-py`, extra `energy`).
 
-All that is known of NVML is in `Gpu`; what a device does not report is None.
+Values that a device does not report are None.
 """
 
 import os
@@ -14,14 +14,14 @@ from scaling.errors import MachineError, to_install
 
 T = TypeVar("T")
 
-# Which of the GPUs programs see, as numbers or by their identity.
+# The GPUs that programs see, by number or UUID.
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
-# Device files that drivers of GPUs make: NVIDIA's for cards and for Jetson boards, AMD's, and that of Linux on Windows.
+# Device files of GPU drivers: NVIDIA cards, Jetson boards, AMD, and Linux on Windows.
 NVIDIA_DEVICE = "dev/nvidiactl"
 DEVICES = (NVIDIA_DEVICE, "dev/nvmap", "dev/kfd", "dev/dxg")
 
-# Mean power is that over the last second.
+# The period of the mean power.
 AVERAGED_SECONDS = 1.0
 
 
@@ -35,42 +35,38 @@ class Gpu:
 
     @property
     def model(self) -> str:
-        """What its maker calls it."""
+        """The model name."""
         name = self._get(self._nvml.nvmlDeviceGetName)
         return name.decode() if isinstance(name, bytes) else str(name)
 
     def joules(self) -> float | None:
-        """The energy it has counted since its driver was loaded; None where it counts none."""
-        millijoules = self._get(self._nvml.nvmlDeviceGetTotalEnergyConsumption)
-        return None if millijoules is None else millijoules / 1e3
+        """The energy since its driver was loaded; None without a counter."""
+        return self._get(lambda handle: self._nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1e3)
 
     def powers(self) -> tuple[float | None, float | None]:
-        """The power it draws at this instant, and its mean over the last second where it tells both apart."""
+        """The present power, and its mean over the last second if it reports both."""
         with suppress(self._nvml.NVMLError, AttributeError):
-            asked = [self._nvml.NVML_FI_DEV_POWER_INSTANT, self._nvml.NVML_FI_DEV_POWER_AVERAGE]
-            fields = self._nvml.nvmlDeviceGetFieldValues(self._handle, asked)
+            names = [self._nvml.NVML_FI_DEV_POWER_INSTANT, self._nvml.NVML_FI_DEV_POWER_AVERAGE]
+            fields = self._nvml.nvmlDeviceGetFieldValues(self._handle, names)
             instant, mean = (field.value.uiVal / 1e3 if field.nvmlReturn == 0 else None for field in fields)
             if instant:
                 return instant, mean or None
-        milliwatts = self._get(self._nvml.nvmlDeviceGetPowerUsage)
-        return None if milliwatts is None else milliwatts / 1e3, None
+        return self._get(lambda handle: self._nvml.nvmlDeviceGetPowerUsage(handle) / 1e3), None
 
     def mhz(self) -> float | None:
-        """The clock of its multiprocessors now."""
+        """The present clock of its multiprocessors."""
         return self._get(lambda handle: float(self._nvml.nvmlDeviceGetClockInfo(handle, self._nvml.NVML_CLOCK_SM)))
 
     def processes(self) -> int | None:
-        """How many processes compute on it."""
-        running = self._get(self._nvml.nvmlDeviceGetComputeRunningProcesses)
-        return None if running is None else len(running)
+        """The number of processes that compute on it."""
+        return self._get(lambda handle: len(self._nvml.nvmlDeviceGetComputeRunningProcesses(handle)))
 
     def power_limit(self) -> float | None:
-        """The watts it may draw."""
-        milliwatts = self._get(self._nvml.nvmlDeviceGetPowerManagementLimit)
-        return None if milliwatts is None else milliwatts / 1e3
+        """Its power limit in watts."""
+        return self._get(lambda handle: self._nvml.nvmlDeviceGetPowerManagementLimit(handle) / 1e3)
 
     def power_range(self) -> tuple[float, float] | None:
-        """The lowest and the highest limit of its power."""
+        """The lowest and the highest power limit that can be set."""
         ends = self._get(self._nvml.nvmlDeviceGetPowerManagementLimitConstraints)
         return None if ends is None else (ends[0] / 1e3, ends[1] / 1e3)
 
@@ -79,15 +75,15 @@ class Gpu:
         return self._get(lambda handle: float(self._nvml.nvmlDeviceGetMaxClockInfo(handle, self._nvml.NVML_CLOCK_SM)))
 
     def set_power_limit(self, watts: float) -> None:
-        """Limit its power; PermissionError or OSError where that is refused."""
+        """Limit its power; PermissionError or OSError if refused."""
         self._set(self._nvml.nvmlDeviceSetPowerManagementLimit, round(1e3 * watts))
 
     def set_highest_mhz(self, mhz: float) -> None:
-        """Limit the clock of its multiprocessors; PermissionError or OSError where that is refused."""
+        """Limit the clock of its multiprocessors; PermissionError or OSError if refused."""
         self._set(self._nvml.nvmlDeviceSetGpuLockedClocks, 0, round(mhz))
 
     def reset_highest_mhz(self) -> None:
-        """Let its clock rise as high as it can."""
+        """Remove the limit of its clock."""
         self._set(self._nvml.nvmlDeviceResetGpuLockedClocks)
 
     def _get(self, function: Callable[[Any], T]) -> T | None:
@@ -106,24 +102,23 @@ class Gpu:
 
 
 def has_gpu(root: Path = Path("/")) -> bool:
-    """Whether there is a driver of a GPU, by its device file."""
+    """Whether a GPU driver is loaded, by its device file."""
     return any((root / device).exists() for device in DEVICES)
 
 
 def find_gpu(environment: Mapping[str, str] = os.environ) -> Gpu:
-    """The GPU that programs use first; MachineError where there is none, or nothing to ask it with."""
+    """The first GPU that programs see; MachineError without a GPU, driver or nvidia-ml-py."""
     try:
         import pynvml
     except ModuleNotFoundError:
         raise MachineError(
-            "the GPU cannot be asked for its power without nvidia-ml-py, which is not installed; "
-            f"{to_install('energy')}"
+            f"reading the power of the GPU needs nvidia-ml-py, which is not installed; {to_install('energy')}"
         ) from None
     try:
         pynvml.nvmlInit()
         return _first_visible(pynvml, environment.get(VISIBLE, ""))
     except (pynvml.NVMLError, OSError) as error:
-        raise MachineError(f"no GPU can be asked for its power: {error}; install the NVIDIA driver") from error
+        raise MachineError(f"the power of the GPU cannot be read: {error}; install the NVIDIA driver") from error
 
 
 def _first_visible(nvml: ModuleType, visible: str) -> Gpu:

@@ -1,4 +1,4 @@
-"""Named policies that put a machine's cores in an order; a run takes the first few. Pure.
+"""Policies that order a machine's cores; a run takes the first ones. Pure.
 
 compact          fill a cluster, then its L3, its node, its socket
 scatter          round-robin at every level, outermost first
@@ -8,7 +8,7 @@ cpus:LIST        the user's own CPUs, in the user's order
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -23,10 +23,10 @@ DOMAINS = {"N": "the machine", "S": "socket", "D": "die", "M": "NUMA node", "C":
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a run asks for: so many cores, so many hardware threads of each, chosen so.
+    """The cores and threads per core of a run, and how to choose them.
 
-    A policy has as many variants as there are ways to exchange equivalent parts of the machine: variant 0 begins with
-    the lowest CPUs, every other is one of these ways at random, the same for all core counts.
+    Variant 0 begins with the lowest CPUs; any other exchanges equivalent parts of the machine at random, in the same
+    way for all core counts.
     """
 
     cores: int
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The CPUs a run gets: one group per core, in the policy's order."""
+    """The CPUs of a run: one group per core, in the policy's order."""
 
     cpus: tuple[Cpus, ...]
     short: str
@@ -53,7 +53,7 @@ class Placement:
 
 
 def place(topology: Topology, request: Request) -> Placement:
-    """The CPUs for a request, or a refusal that says what there is; never a part of what was asked."""
+    """The CPUs for a request; PlacementError with the reason if it cannot be met."""
     if request.cores < 1 or request.smt < 1:
         raise PlacementError(
             f"cores={request.cores} with smt={request.smt} was asked for; a run needs at least one of each"
@@ -66,8 +66,7 @@ def place(topology: Topology, request: Request) -> Placement:
 
 
 def divide(topology: Topology, request: Request, replicas: int) -> tuple[tuple[Cpus, ...], ...]:
-    """The cores of so many replicas, each as the request says: disjoint, and within one cluster, L3, node and socket
-    where they can be; or a refusal that says what there is."""
+    """The disjoint cores of replicas, each within one cluster, L3, node and socket if possible; or PlacementError."""
     candidates = usable_cores(topology, replace(request, variant=0))
     if len(candidates) < replicas * request.cores:
         alone = _refusal(topology, replace(request, cores=replicas * request.cores), len(candidates))
@@ -86,8 +85,7 @@ def divide(topology: Topology, request: Request, replicas: int) -> tuple[tuple[C
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """With how many of the other replicas of a pack one shares a core, a cache, a node and a socket; None where the
-    machine reports no such level."""
+    """The number of other replicas with which one shares each level; None if the machine does not report the level."""
 
     core: int
     l3: int | None
@@ -96,33 +94,21 @@ class Sharing:
 
 
 def sharing(topology: Topology, groups: Sequence[Sequence[Cpus]]) -> tuple[Sharing, ...]:
-    """What each of several replicas, by the cores of each, shares with the others."""
+    """The sharing of each replica, by the cores of all."""
     cpus = [frozenset(cpu for core in group for cpu in core) for group in groups]
-    levels = {
-        "core": topology.cores,
-        "l3": topology.l3s,
-        "node": tuple(node.cpus for node in topology.nodes if node.cpus),
-        "socket": topology.sockets,
-    }
-    touched = {name: [_touched(parts, own) for own in cpus] for name, parts in levels.items() if parts}
-
-    def others(name: str, index: int) -> int | None:
-        own = touched.get(name)
-        return None if own is None else sum(not own[index].isdisjoint(other) for other in own) - 1
-
-    return tuple(
-        Sharing(others("core", index) or 0, others("l3", index), others("node", index), others("socket", index))
-        for index in range(len(groups))
-    )
+    nodes = [node.cpus for node in topology.nodes if node.cpus]
+    levels = [_sharers(parts, cpus) for parts in (topology.cores, topology.l3s, nodes, topology.sockets)]
+    return tuple(Sharing(core or 0, *others) for core, *others in zip(*levels, strict=True))
 
 
-def _touched(parts: Sequence[Cpus], cpus: CpuSet) -> CpuSet:
-    """Which parts of a machine some CPUs are in, by their numbers."""
-    return frozenset(number for number, part in enumerate(parts) if not cpus.isdisjoint(part))
+def _sharers(parts: Sequence[Cpus], cpus: Sequence[CpuSet]) -> list[int | None]:
+    """The number of other replicas in the same parts of a level, by replica."""
+    touched = [{index for index, part in enumerate(parts) if not own.isdisjoint(part)} for own in cpus]
+    return [sum(not own.isdisjoint(other) for other in touched) - 1 if parts else None for own in touched]
 
 
 def _aligned(tree: "Tree", size: int) -> tuple[list[list[Cpus]], list[Cpus]]:
-    """Groups of so many cores, each within the smallest part of a machine that has them, and the cores left over."""
+    """Groups of `size` cores, each within the smallest part of a machine with room for it, and the cores left over."""
     if isinstance(tree, tuple):
         return ([[tree]], []) if size == 1 else ([], [tree])
     groups, left = [], []
@@ -135,7 +121,7 @@ def _aligned(tree: "Tree", size: int) -> tuple[list[list[Cpus]], list[Cpus]]:
 
 
 def _chunks(cores: Sequence[Cpus], size: int) -> tuple[list[list[Cpus]], list[Cpus]]:
-    """Cores in groups of so many, in order, and those left over."""
+    """Cores in groups of `size`, in order, and the cores left over."""
     whole = len(cores) // size * size
     return [list(cores[first : first + size]) for first in range(0, whole, size)], list(cores[whole:])
 
@@ -143,7 +129,7 @@ def _chunks(cores: Sequence[Cpus], size: int) -> tuple[list[list[Cpus]], list[Cp
 def _ordered_groups(
     groups: Sequence[list[Cpus]], levels: dict[str, tuple[Cpus, ...]], placement: str
 ) -> list[list[Cpus]]:
-    """Groups of cores in the order of a policy, by the first core of each."""
+    """Groups of cores in the order of a policy, by their first cores."""
     by_first = {group[0]: group for group in groups}
     policy, _, level = placement.partition(":")
     if policy == "compact":
@@ -151,11 +137,11 @@ def _ordered_groups(
     parts = _split(list(by_first), levels[level]) if level else [list(by_first)]
     in_part = _leaves if level else _scatter
     trees = (_tree(part, tuple(levels.values())) for part in parts)
-    return [by_first[core] for core in _round_robin(list(in_part(tree, lambda core: True)) for tree in trees)]
+    return [by_first[core] for core in _round_robin(in_part(tree, lambda core: True) for tree in trees)]
 
 
 def _exchange_cut(topology: Topology, chosen: Sequence[Cpus], candidates: Sequence[Cpus], variant: int) -> list[Cpus]:
-    """Chosen cores, cut to the threads in use, with equivalent parts of the machine exchanged at random."""
+    """Chosen cores, with only the threads in use, after equivalent parts of the machine are exchanged at random."""
     core_of = topology.core_of()
     cut = {core_of[core[0]]: core for core in candidates}
     moved = _exchange(topology, [core_of[core[0]] for core in chosen], cut.__contains__, variant)
@@ -163,7 +149,7 @@ def _exchange_cut(topology: Topology, chosen: Sequence[Cpus], candidates: Sequen
 
 
 def usable_cores(topology: Topology, request: Request) -> tuple[Cpus, ...]:
-    """Every core that could serve a request, in its policy's order, each cut to the threads asked for."""
+    """The cores that meet a request in its policy's order, each with the requested threads only."""
     ordered, usable = _ordered_cores(topology, request.placement, request.variant)
     usable &= _domain(topology, request.within) & _of_core_type(topology, request.core_type)
     core_of = topology.core_of()
@@ -201,7 +187,7 @@ def _ordered_cores(topology: Topology, placement: str, variant: int) -> tuple[Or
 
     def ordering(keep: Keep) -> list[Cpus]:
         in_branch = _scatter if policy == "scatter" and not level else _leaves
-        usual = _round_robin(list(in_branch(branch, keep)) for branch in branches)
+        usual = _round_robin(in_branch(branch, keep) for branch in branches)
         return _exchange(topology, usual, keep, variant) if variant else usual
 
     return ordering, topology.allowed
@@ -221,20 +207,20 @@ def _levels(topology: Topology) -> dict[str, tuple[Cpus, ...]]:
 
 
 def _tree(cores: Sequence[Cpus], levels: Sequence[Sequence[Cpus]]) -> Tree:
-    """Cores nested by whichever level splits them into the widest groups, again and again.
+    """Cores nested by the level that splits them into the widest groups, recursively.
 
-    No order of levels is taken for granted: a node can hold two sockets, and an L3 two nodes.
+    Levels have no fixed order: a node can contain two sockets, and an L3 two nodes.
     """
     splits = [split for groups in levels if len(split := _split(cores, groups)) > 1]
     if not splits:
         return sorted(cores)
-    # Of two levels equally wide, the one with fewer groups holds the other's: a node with a second, smaller socket.
+    # Of two equally wide levels, the one with fewer groups contains the other: a node with a second, smaller socket.
     widest = max(splits, key=lambda split: (max(map(len, split)), -len(split)))
     return [_tree(group, levels) for group in widest]
 
 
 def _split(cores: Sequence[Cpus], groups: Sequence[Cpus]) -> list[list[Cpus]]:
-    """Cores by the group their lowest CPU is in, lowest CPU first; those in no group stay together."""
+    """Cores by the group of their lowest CPU, lowest CPU first; cores without a group stay together."""
     group_of = {cpu: number for number, group in enumerate(groups) for cpu in group}
     parts: dict[int | None, list[Cpus]] = {}
     for core in sorted(cores):
@@ -242,13 +228,10 @@ def _split(cores: Sequence[Cpus], groups: Sequence[Cpus]) -> list[list[Cpus]]:
     return list(parts.values())
 
 
-def _leaves(tree: Tree, keep: Keep) -> Iterator[Cpus]:
+def _leaves(tree: Tree, keep: Keep) -> list[Cpus]:
     if isinstance(tree, tuple):
-        if keep(tree):
-            yield tree
-        return
-    for branch in tree:
-        yield from _leaves(branch, keep)
+        return [tree] if keep(tree) else []
+    return [core for branch in tree for core in _leaves(branch, keep)]
 
 
 def _scatter(tree: Tree, keep: Keep) -> list[Cpus]:
@@ -257,13 +240,12 @@ def _scatter(tree: Tree, keep: Keep) -> list[Cpus]:
     return _round_robin(_scatter(branch, keep) for branch in tree)
 
 
-# What makes parts of a machine equivalent: of a core its threads, its type, whether it may be used, and the sizes of
-# the groups that it is in.
+# Equivalent cores agree in threads, type, whether they may be used, and the sizes of their groups.
 Shape = tuple["Shape", ...] | tuple[int, str, bool, tuple[int, ...]]
 
 
 def _exchange(topology: Topology, cores: Sequence[Cpus], keep: Keep, variant: int) -> list[Cpus]:
-    """Cores with equivalent parts of the machine exchanged at random, so that every level keeps its shape."""
+    """Cores after equivalent parts of the machine are exchanged at random; every level keeps its shape."""
     tree = [_tree(topology.cores, tuple(_levels(topology).values()))]
     exchanged = _exchange_equivalent(tree, _core_shapes(topology, keep), random.Random(variant))
     moved = dict(zip(_leaves(tree, lambda core: True), _leaves(exchanged, lambda core: True), strict=True))
@@ -282,7 +264,7 @@ def _core_shapes(topology: Topology, keep: Keep) -> Callable[[Cpus], Shape]:
 
 
 def _exchange_equivalent(branches: list[Tree], shape_of: Callable[[Cpus], Shape], chance: random.Random) -> list[Tree]:
-    """The same branches with those of the same shape exchanged at random, at every level."""
+    """Branches after equal shapes are exchanged at random, at every level."""
     inner = [
         branch if isinstance(branch, tuple) else _exchange_equivalent(branch, shape_of, chance) for branch in branches
     ]
@@ -304,7 +286,7 @@ def _round_robin(lists: Iterable[list[Cpus]]) -> list[Cpus]:
 
 
 def _explicit(topology: Topology, text: str) -> Cpus:
-    """The user's own list, checked; isolated CPUs are allowed here, since they were named."""
+    """The user's list of CPUs, checked; it may name isolated CPUs."""
     try:
         listed = ordered_list(text)
     except ValueError as error:
@@ -320,7 +302,7 @@ def _explicit(topology: Topology, text: str) -> Cpus:
     if outside := set(listed) - limit:
         raise PlacementError(
             f"placement 'cpus:{text}': CPU {format_list(outside)} is outside the CPUs this process may use, "
-            f"{format_list(limit)}; choose among those or widen the mask (taskset, cpuset, scheduler)"
+            f"{format_list(limit)}; choose from these or widen the mask (taskset, cpuset, scheduler)"
         )
     return listed
 
@@ -366,8 +348,8 @@ def _refusal(topology: Topology, request: Request, usable: int) -> str:
     widths = Counter(map(len, topology.cores))
     has = ", ".join(f"{count(number, 'core')} of {count(smt, 'thread')}" for smt, number in sorted(widths.items()))
     return (
-        f"cores={request.cores} with smt={request.smt} was asked for ({', '.join(conditions)}), but there are only "
-        f"{usable} such cores to use; this machine has {has}; ask for fewer cores or threads"
+        f"cores={request.cores} with smt={request.smt} was asked for ({', '.join(conditions)}), but only {usable} "
+        f"usable cores match; this machine has {has}; ask for fewer cores or threads"
     )
 
 
@@ -388,7 +370,7 @@ def _cautions(topology: Topology, chosen: Sequence[Cpus]) -> tuple[str, ...]:
         cautions.append(f"mixes core types ({mixed}); choose one with core_type")
     cpus = {cpu for group in chosen for cpu in group}
     if topology.quota_cpus is not None and topology.quota_cpus < len(cpus):
-        cautions.append(f"the CPU quota gives {topology.quota_cpus:g} CPUs' worth of time to {len(cpus)} CPUs")
+        cautions.append(f"the CPU quota is {topology.quota_cpus:g} for {len(cpus)} CPUs")
     if isolated := cpus & topology.isolated:
         cautions.append(f"CPU {format_list(isolated)} is isolated: the kernel does not balance threads over it")
     return tuple(cautions)

@@ -1,18 +1,18 @@
-"""The meters of a machine: energy counters of processor packages and of DRAM (RAPL, through powercap), the power of the
-whole machine (hwmon: ACPI power meters, which firmware reads through IPMI, and those of POWER), and of a GPU.
+"""Meters of energy and power, and the limits of power and clocks that the kernel has in files.
 
-Khan et al., "RAPL in Action", ACM TOMPECS 3(2), 2018. Reads below any root folder; only what can be read is a meter,
-and for whatever cannot be there is a sentence.
+Energy of processor packages and DRAM by RAPL through powercap (Khan et al., "RAPL in Action", ACM TOMPECS 3(2), 2018);
+power of the whole machine by hwmon (ACPI power meters, POWER) and of a GPU. Limits by RAPL and cpufreq.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from scaling.machine.files import numbered_folders, read_text
+from scaling.errors import MachineError
+from scaling.machine.files import numbered_folders, read_number, read_text
 from scaling.machine.gpus import AVERAGED_SECONDS, Gpu
 from scaling.machine.sysfs import HERE
 
@@ -21,16 +21,21 @@ Domain = Literal["package", "dram", "gpu", "board"]
 POWERCAP = "sys/class/powercap"
 MONITORS = "sys/class/hwmon"
 
-# Power sensors of the whole machine, by the name of their driver; POWER's label theirs.
+# Drivers with power sensors of the whole machine; POWER labels them.
 BOARD_DRIVERS = ("power_meter", "ibmpowernv")
 BOARD_LABEL = "System"
 
+CPU_FOLDER = "sys/devices/system/cpu"
+
+# Limits of a package that are capped: its mean power over about a second, and its peaks.
+CONSTRAINTS = ("long_term", "short_term")
+
+# The lowest and the highest limit, None if unbounded.
+Range = tuple[float | None, float | None]
+
 
 class MeterReading(NamedTuple):
-    """What a meter says at a moment: the energy it has counted, or the power, or both.
-
-    `mean_watts` is power over the last `averaged_seconds` of the meter.
-    """
+    """The energy counter of a meter, its power, or both; `mean_watts` is over its `averaged_seconds`."""
 
     joules: float | None = None
     watts: float | None = None
@@ -39,10 +44,10 @@ class MeterReading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """Something that says how much energy a part of the machine takes; a counter begins anew at `range_joules`.
+    """A meter of energy or power of a part of the machine; its counter wraps at `range_joules`.
 
-    Those of a package and of its DRAM have the `package`, by its number. One that is `quick` is worth more samples than
-    ten per second.
+    `package` is the number of a package or of the package of DRAM. A `quick` meter is worth more than ten samples per
+    second.
     """
 
     name: str
@@ -56,7 +61,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Meters:
-    """The meters of a machine, and what is there and cannot be read, in sentences."""
+    """The readable meters of a machine, and sentences about the unreadable ones."""
 
     meters: tuple[Meter, ...] = ()
     problems: tuple[str, ...] = ()
@@ -64,7 +69,7 @@ class Meters:
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A power zone of powercap: of a package, or of the DRAM of one."""
+    """A power zone of powercap: a package, its DRAM, or the platform."""
 
     folder: Path
     domain: Domain
@@ -73,19 +78,11 @@ class Zone:
 
 
 def find_meters(root: Path = HERE, gpu: Gpu | None = None) -> Meters:
-    """The meters that can be read, of the processor, of the machine, and of a GPU where one is given."""
-    meters: list[Meter] = []
-    problems: list[str] = []
-    for zone in zones(root):
-        meter = _rapl_meter(zone)
-        if isinstance(meter, Meter):
-            meters.append(meter)
-        else:
-            problems.append(meter)
-    meters += _board_meters(root)
-    if gpu is not None:
-        meters.append(_gpu_meter(gpu))
-    return Meters(tuple(meters), tuple(problems))
+    """The meters of the processor, of the machine, and of a given GPU."""
+    counters = [_rapl_meter(zone) for zone in zones(root)]
+    rapl = (meter for meter in counters if isinstance(meter, Meter))
+    problems = tuple(problem for problem in counters if isinstance(problem, str))
+    return Meters((*rapl, *_board_meters(root), *([_gpu_meter(gpu)] if gpu else ())), problems)
 
 
 def _gpu_meter(gpu: Gpu) -> Meter:
@@ -101,8 +98,10 @@ def _gpu_meter(gpu: Gpu) -> Meter:
 def zones(root: Path) -> Iterator[Zone]:
     """The zones of packages, of their DRAM and of the platform; a package of several dies has one per die."""
     folder = root / POWERCAP
-    found = [path for path in folder.iterdir() if _is_zone(path)] if folder.is_dir() else []
-    for path in sorted(found, key=lambda path: [int(number) for number in re.findall(r"\d+", path.name)]):
+    # Zones of memory-mapped registers (intel-rapl-mmio) repeat the packages.
+    paths = folder.iterdir() if folder.is_dir() else ()
+    rapl = (path for path in paths if re.fullmatch(r"intel-rapl(:\d+)+", path.name))
+    for path in sorted(rapl, key=lambda path: [int(number) for number in re.findall(r"\d+", path.name)]):
         name = read_text(path / "name") or ""
         package = _package_of(name)
         if package is not None:
@@ -115,31 +114,26 @@ def zones(root: Path) -> Iterator[Zone]:
             yield Zone(path, "dram", package, parent.replace("package-", "dram ").replace("-", " ") or "dram")
 
 
-def _is_zone(path: Path) -> bool:
-    """Whether it is a zone of RAPL; what memory-mapped registers show is the same package again."""
-    return re.fullmatch(r"intel-rapl(:\d+)+", path.name) is not None
-
-
 def _package_of(name: str) -> int | None:
     match = re.fullmatch(r"package-(\d+)(-die-\d+)?", name)
     return int(match[1]) if match else None
 
 
 def _rapl_meter(zone: Zone) -> Meter | str:
-    """The counter of a zone, or why it cannot be read."""
+    """The meter of a zone, or a sentence if it cannot be read."""
     counter = zone.folder / "energy_uj"
     try:
         first = counter.read_text()
     except PermissionError:
         return (
-            f"the energy of {zone.name} may be read by root alone ({counter}); run as root, or have root give: chmod "
-            f"a+r {counter}"
+            f"only root may read the energy of {zone.name} ({counter}); run as root, or have root give: chmod a+r "
+            f"{counter}"
         )
     except OSError as error:
         return f"the energy of {zone.name} cannot be read: {counter}: {error.strerror}"
-    largest = _number(zone.folder / "max_energy_range_uj")
+    largest = read_number(zone.folder / "max_energy_range_uj")
     if not first.strip().isdecimal():
-        return f"the energy of {zone.name} cannot be read: {counter} holds {first.strip()[:20]!r}, and no number"
+        return f"the energy of {zone.name} cannot be read: {counter} has {first.strip()[:20]!r}, not a number"
     return Meter(
         name=zone.name,
         domain=zone.domain,
@@ -150,20 +144,20 @@ def _rapl_meter(zone: Zone) -> Meter | str:
 
 
 def _board_meters(root: Path) -> Iterator[Meter]:
-    """The sensors of the power of the whole machine; an average over a while where there is no other."""
+    """The power sensors of the whole machine; an averaging one only if there is no other."""
     for folder in numbered_folders(root / MONITORS, "hwmon").values():
         if read_text(folder / "name") not in BOARD_DRIVERS:
             continue
         for path in sorted((*folder.glob("power*_input"), *folder.glob("power*_average"))):
             label = read_text(path.with_name(f"{path.name.partition('_')[0]}_label"))
-            if label in (None, BOARD_LABEL) and _number(path) is not None:
+            if label in (None, BOARD_LABEL) and read_number(path) is not None:
                 reader = _reader(path, lambda watts: MeterReading(watts=watts))
                 yield Meter(f"board {path.parent.name}", "board", reader)
                 break
 
 
 def _reader(path: Path, reading: Callable[[float | None], MeterReading]) -> Callable[[], MeterReading]:
-    """What reads millionths of a file of the kernel; as plainly as possible, since that is done very often."""
+    """A function that reads a file in millionths; it is called often, so it avoids `read_text`."""
     name = str(path)
 
     def read() -> MeterReading:
@@ -181,15 +175,75 @@ def _reader(path: Path, reading: Callable[[float | None], MeterReading]) -> Call
     return read
 
 
-def _number(path: Path) -> int | None:
-    text = read_text(path)
-    return int(text) if text and text.isdecimal() else None
-
-
 def package_cpus(root: Path = HERE) -> dict[int, frozenset[int]]:
-    """The CPUs of every package, by the number that its meters have."""
+    """The CPUs of every package, by the number of its meters."""
     members: dict[int, set[int]] = {}
-    for cpu, folder in numbered_folders(root / "sys/devices/system/cpu", "cpu").items():
-        package = _number(folder / "topology/physical_package_id")
-        members.setdefault(0 if package is None else package, set()).add(cpu)
+    for cpu, folder in numbered_folders(root / CPU_FOLDER, "cpu").items():
+        package = read_number(folder / "topology/physical_package_id") or 0  # -1 on some virtual machines
+        members.setdefault(max(0, package), set()).add(cpu)
     return {package: frozenset(cpus) for package, cpus in members.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LimitFile:
+    """A file with a limit: its content so far, the file's units per watt or MHz, and the range of the limit."""
+
+    path: Path
+    before: str
+    per_unit: int
+    lowest: float | None = None
+    highest: float | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The present limit."""
+        return _scaled(self.path, self.per_unit)
+
+
+def limit_files(name: str, root: Path) -> list[LimitFile]:
+    """The files of a cap; MachineError without any."""
+    is_power = name == "cpu_power_watts"
+    files = _power_limits(root) if is_power else _clock_limits(root)
+    if not files:
+        limit = "RAPL limit of a package" if is_power else "clock that cpufreq can limit"
+        raise MachineError(f"there is no {limit}, as in most virtual machines; leave {name} out")
+    return files
+
+
+def _power_limits(root: Path) -> list[LimitFile]:
+    files = []
+    for zone in zones(root):
+        constraints = sorted(zone.folder.glob("constraint_*_name")) if zone.domain == "package" else ()
+        for path in constraints:
+            prefix = path.name.removesuffix("_name")
+            limit, highest = zone.folder / f"{prefix}_power_limit_uw", zone.folder / f"{prefix}_max_power_uw"
+            if read_text(path) in CONSTRAINTS and (before := read_text(limit)):
+                top = _scaled(highest, 10**6) if read_text(path) == CONSTRAINTS[0] else None
+                files.append(LimitFile(limit, before, 10**6, highest=top or None))
+        enabled = zone.folder / "enabled"
+        if constraints and read_text(enabled) == "0":
+            raise MachineError(f"the power limits of {zone.name} are switched off; write 1 to {enabled}")
+    return files
+
+
+def _clock_limits(root: Path) -> list[LimitFile]:
+    policies = list(numbered_folders(root / CPU_FOLDER / "cpufreq", "policy").values())
+    folders = policies or [cpu / "cpufreq" for cpu in numbered_folders(root / CPU_FOLDER, "cpu").values()]
+    files = []
+    for folder in folders:
+        ends = (_scaled(folder / f"cpuinfo_{end}_freq", 1000) for end in ("min", "max"))
+        if before := read_text(folder / "scaling_max_freq"):
+            files.append(LimitFile(folder / "scaling_max_freq", before, 1000, *ends))
+    return files
+
+
+def _scaled(path: Path, per_unit: int) -> float | None:
+    number = read_number(path)
+    return None if number is None else number / per_unit
+
+
+def common_range(files: Sequence[LimitFile]) -> Range:
+    """The limits that all files accept."""
+    lowest = [file.lowest for file in files if file.lowest is not None]
+    highest = [file.highest for file in files if file.highest is not None]
+    return max(lowest, default=None), min(highest, default=None)

@@ -1,7 +1,4 @@
-"""Reads a machine's CPUs from sysfs and procfs, below any root folder: '/' for this machine, a dump for another.
-
-Text in, masks out; what they mean is topology's business. The fingerprint that tells machines apart is made here too.
-"""
+"""Reads a machine's CPUs and fingerprint from sysfs and procfs, in `/` or in a recording of another machine."""
 
 import hashlib
 import json
@@ -21,12 +18,12 @@ HERE = Path("/")
 Raw = TypeVar("Raw")
 Parsed = TypeVar("Parsed")
 
-# An Intel hybrid names its core types by the counters that serve them.
+# Counters for the core types of Intel hybrids.
 HYBRID_CORE_TYPES = {"core": "cpu_core", "atom": "cpu_atom", "lowpower": "cpu_lowpower"}
 
-# The line of /proc/cpuinfo that names the processor: x86, POWER and MIPS, older arm, RISC-V, s390.
+# Lines of /proc/cpuinfo that name the processor: x86, POWER and MIPS, older arm, RISC-V, s390.
 MODEL_LINES = ("model name", "cpu", "cpu model", "Hardware", "uarch", "processor 0")
-# The facts that make a machine what it is. What may change from day to day (masks, quota) is not in it.
+# The facts of the fingerprint, without facts that change from day to day (masks, quota).
 LASTING_FACTS = ("cpu_model", "present", "numa_nodes", "core_cpus", "socket_cpus", "l3_cpus", "kinds")
 
 
@@ -38,14 +35,15 @@ def read_topology(root: Path = HERE) -> Topology:
         raise MachineError(f"no CPUs found below {root}: {cpu_folder} has no cpu0; give the folder that holds sys/")
     if max(folders) > HIGHEST_CPU:
         raise MachineError(
-            f"{cpu_folder} has a cpu{max(folders)}, and numbers end at {HIGHEST_CPU}; the recording is damaged"
+            f"{cpu_folder} has a cpu{max(folders)}, above the highest number {HIGHEST_CPU}; the recording is damaged"
         )
     hybrid = {name: _cpus(root / "sys/devices" / folder / "cpus") for name, folder in HYBRID_CORE_TYPES.items()}
+    nodes = numbered_folders(root / "sys/devices/system/node", "node")
     online = _online(cpu_folder, folders)
     everything = frozenset(folders)
     return topology(
         (_masks(cpu, folder, hybrid) for cpu, folder in folders.items() if cpu in online),
-        {number: _read_cpus(folder, "cpulist", "cpumap") or frozenset() for number, folder in _nodes(root).items()},
+        {number: _read_cpus(folder, "cpulist", "cpumap") or frozenset() for number, folder in nodes.items()},
         online=online,
         present=_cpus(cpu_folder / "present") or everything,
         possible=_cpus(cpu_folder / "possible") or everything,
@@ -58,7 +56,7 @@ def read_topology(root: Path = HERE) -> Topology:
 
 
 def _online(cpu_folder: Path, folders: dict[int, Path]) -> CpuSet:
-    """CPUs that are on. Some dumps lack cpu/online; an offline CPU then shows by having no topology folder."""
+    """The online CPUs; in recordings without cpu/online, these are the CPUs with a topology folder."""
     listed = _cpus(cpu_folder / "online")
     if listed is None:
         described = {cpu for cpu, folder in folders.items() if (folder / "topology").is_dir()}
@@ -82,7 +80,7 @@ def _masks(cpu: int, folder: Path, hybrid: dict[str, CpuSet | None]) -> CpuMasks
 
 
 def _caches(folder: Path) -> dict[int, CpuSet]:
-    """Who shares each level of data cache with this CPU."""
+    """The CPUs that share each level of data cache with this CPU."""
     shared: dict[int, CpuSet] = {}
     for index in numbered_folders(folder / "cache", "index").values():
         level, content = read_text(index / "level"), read_text(index / "type")
@@ -92,12 +90,8 @@ def _caches(folder: Path) -> dict[int, CpuSet]:
     return shared
 
 
-def _nodes(root: Path) -> dict[int, Path]:
-    return numbered_folders(root / "sys/devices/system/node", "node")
-
-
 def _own_mask(root: Path) -> CpuSet | None:
-    """The CPUs this process may run on; None below a dump that recorded no process."""
+    """The affinity mask of this process; None for a recording without a process."""
     for line in (read_text(root / "proc/self/status") or "").splitlines():
         name, _, value = line.partition(":")
         if name == "Cpus_allowed_list":
@@ -106,7 +100,7 @@ def _own_mask(root: Path) -> CpuSet | None:
 
 
 def _cpu_model(root: Path) -> str | None:
-    """The processor's name; on arm64, which gives none, its implementer and part numbers."""
+    """The processor's name, on arm64 its implementer and part numbers."""
     lines = {
         name.strip(): value.strip()
         for line in reversed((read_text(root / "proc/cpuinfo") or "").splitlines())
@@ -120,7 +114,7 @@ def _cpu_model(root: Path) -> str | None:
 
 
 def _read_cpus(folder: Path, *names: str) -> CpuSet | None:
-    """The CPUs in the first of these files that is there; names without 'list' hold a hexadecimal mask."""
+    """The CPUs in the first existing file; names without 'list' hold a hexadecimal mask."""
     for name in names:
         if text := read_text(folder / name):
             return _parse(folder / name, parse_list if name.endswith("list") else parse_mask, text)
@@ -133,32 +127,29 @@ def _cpus(path: Path) -> CpuSet | None:
 
 
 def _parse(path: Path, parse: Callable[[Raw], Parsed], raw: Raw) -> Parsed:
-    """What a parser makes of a file's content; a damaged recording is refused by its path."""
+    """The parsed content of a file; MachineError with its path if it is damaged."""
     try:
         return parse(raw)
     except ValueError as error:
-        raise MachineError(f"{path} cannot be understood: {error}; the recording is damaged") from error
+        raise MachineError(f"{path} cannot be parsed: {error}; the recording is damaged") from error
 
 
 def read_machine(topology: Topology, name: str | None = None) -> Machine:
-    """This machine, under a name or its host's."""
+    """This machine, under a name or its host name."""
     host = platform.uname()
     facts = {name: topology.facts()[name] for name in LASTING_FACTS}
+    facts |= {"arch": host.machine, "memory_gib": _memory_gib()}
     return Machine(
         host=name or host.node,
         cpu_model=topology.cpu_model,
         arch=host.machine,
         kernel=host.release,
-        fingerprint=_digest({"arch": host.machine, "memory_gib": _memory_gib(), **facts}),
+        fingerprint=hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16],
     )
 
 
-def _digest(facts: dict[str, object]) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
-
-
 def _memory_gib() -> int | None:
-    """Memory in whole GiB: the kernel's own share of it differs a little from boot to boot."""
+    """Memory in whole GiB, since the kernel's share of it varies a little from boot to boot."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemTotal:"):
             return round(int(line.split()[1]) / 2**20)

@@ -1,7 +1,6 @@
-"""The CPUs of a machine as values: cores, sockets, dies, NUMA nodes, shared caches, core types.
+"""The CPUs of a machine as values: cores, sockets, dies, NUMA nodes, shared caches, core types. Pure.
 
-Pure: it is handed the masks the kernel published and understands them. Cores and groups come from masks alone;
-core_id and package id repeat, skip and lie (per socket, per die, per CPU type), so they are never looked at.
+All groups come from the kernel's masks: core_id and package id repeat, have gaps and may be wrong.
 """
 
 from collections import Counter
@@ -15,7 +14,7 @@ Cpus = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine as a row names it; the fingerprint is equal for machines of the same make."""
+    """A machine in a row; machines with the same hardware have the same fingerprint."""
 
     host: str
     cpu_model: str | None
@@ -26,7 +25,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class CpuMasks:
-    """What the kernel says of one CPU: which CPUs share its core, socket, die, cluster and L3 (None: unknown)."""
+    """The CPUs that share the core, socket, die, cluster and L3 of a CPU; None if unknown."""
 
     cpu: int
     core: CpuSet | None = None
@@ -39,7 +38,7 @@ class CpuMasks:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A NUMA node by the kernel's number; it may have memory and no CPU."""
+    """A NUMA node by the kernel's number; it may have no CPU."""
 
     number: int
     cpus: Cpus
@@ -75,11 +74,11 @@ class Topology:
 
     @property
     def widest_smt(self) -> int:
-        """Hardware threads of the widest core."""
+        """The most hardware threads of a core."""
         return max(map(len, self.cores))
 
     def core_of(self) -> Mapping[int, Cpus]:
-        """Each online CPU's core."""
+        """The core of each online CPU."""
         return {cpu: core for core in self.cores for cpu in core}
 
     def facts(self) -> dict[str, object]:
@@ -123,16 +122,16 @@ def topology(
     quota_cpus: float | None = None,
     cpu_model: str | None = None,
 ) -> Topology:
-    """The machine these masks describe; whatever is offline is left out of every group."""
+    """The machine of these masks without offline CPUs; isolated CPUs are allowed only if the mask has no others."""
     masks = {mask.cpu: mask for mask in cpus if mask.cpu in online}
-    reachable = online if cpuset is None else online & cpuset
+    ours = online if mask is None else online & mask
     return Topology(
         online=online,
         present=present,
         possible=possible,
         isolated=isolated & online,
-        allowed=_allowed_cpus(online, isolated, mask),
-        reachable=reachable,
+        allowed=ours - isolated or ours,
+        reachable=online if cpuset is None else online & cpuset,
         cores=_groups(online, {cpu: mask.core or frozenset({cpu}) for cpu, mask in masks.items()}, rest="own"),
         sockets=_groups(online, {cpu: mask.socket for cpu, mask in masks.items()}, rest="one"),
         dies=_groups(online, {cpu: mask.die for cpu, mask in masks.items()}),
@@ -145,16 +144,10 @@ def topology(
     )
 
 
-def _allowed_cpus(online: CpuSet, isolated: CpuSet, mask: CpuSet | None) -> CpuSet:
-    """What a policy may hand out: our own mask, without isolated CPUs unless the mask holds nothing else."""
-    ours = online if mask is None else online & mask
-    return ours - isolated or ours
-
-
 def _groups(online: CpuSet, masks: Mapping[int, CpuSet | None], rest: str = "none") -> tuple[Cpus, ...]:
-    """The groups these masks make, no CPU in two of them: where masks disagree, the lowest CPU's is believed.
+    """The disjoint groups of these masks; if masks disagree, the lowest CPU's mask counts.
 
-    CPUs without a mask are left out, or make one group together ('one'), or one each ('own').
+    CPUs without a mask are left out ('none'), form a group together ('one'), or one each ('own').
     """
     left = set(online)
     groups: list[Cpus] = []
@@ -172,7 +165,7 @@ def _groups(online: CpuSet, masks: Mapping[int, CpuSet | None], rest: str = "non
 
 
 def _nodes(online: CpuSet, nodes: Mapping[int, CpuSet]) -> tuple[Node, ...]:
-    """NUMA nodes with the CPUs they have to themselves: firmware that lists a CPU twice means its lowest node."""
+    """NUMA nodes with disjoint CPUs: a CPU that firmware lists twice belongs to its lowest node."""
     left = set(online)
     own = []
     for number, cpus in sorted(nodes.items()):

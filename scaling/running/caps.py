@@ -13,7 +13,7 @@ from typing import Any
 
 from scaling.errors import BusyError, MachineError, StudyError
 from scaling.machine.gpus import VISIBLE, Gpu, find_gpu
-from scaling.machine.power_limits import LimitFile, common_range, limit_files
+from scaling.machine.power import LimitFile, common_range, limit_files
 from scaling.machine.sysfs import HERE
 from scaling.running.lock import MachineLock
 from scaling.study.planning import Caps

@@ -1,6 +1,6 @@
-"""Finds what a study names: study files, our catalogue of workloads, a user's files and programs.
+"""Finds what a study names: study files, the catalogue of workloads, a user's files and programs.
 
-The one part of `study` that touches the disk.
+The one module of `study` that reads files.
 """
 
 import ast
@@ -12,6 +12,8 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
+import msgspec
+
 from scaling.errors import StudyError, to_install
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 from scaling.study.keys import LONGEST_TOML, did_you_mean
@@ -19,47 +21,43 @@ from scaling.study.programs import Program
 from scaling.study.spec import CPU, Study
 from scaling.study.workload import Command, Entry, Named, OwnFile, Workload, check_workload, workload
 
-# The first and the last traced step are dropped, and something must be left.
+# The first and the last traced step are dropped.
 LEAST_TRACED_STEPS = 3
 
-# What a workload needs that is carried out by whichever framework a study names.
+# The `needs` of a workload that runs under any framework.
 A_FRAMEWORK = "framework"
 
 
 def is_installed(extra: str) -> bool:
-    """Whether the packages of an extra can be imported; nothing is imported to see."""
+    """Whether the packages of an extra can be imported, without importing them."""
     return all(find_spec(package) is not None for package in (FRAMEWORKS[extra].packages[0], "keras"))
 
 
-# Studies that repeat what was published, of networks and for hours; lists have them last.
+# Studies that reproduce papers take hours; lists have them last.
 OF_PAPERS = ("amdahl", "devices", "fathom", "fathom_threads", "frameworks", "minsky", "minsky_sections")
 
 
 def ready_made() -> dict[str, str]:
-    """The names of the studies that come with the program, and their TOML."""
-    return {
-        entry.name.removesuffix(".toml"): entry.read_text()
-        for entry in sorted(files("scaling.sweeps").iterdir(), key=lambda entry: entry.name)
-        if entry.name.endswith(".toml")
-    }
+    """The TOML of the studies that come with the program, by name."""
+    paths = sorted(files("scaling.sweeps").iterdir(), key=lambda path: path.name)
+    return {path.name.removesuffix(".toml"): path.read_text() for path in paths if path.name.endswith(".toml")}
 
 
 def read_study_text(name: str) -> str:
     """The TOML of a study: a ready-made one by name, or a file."""
     path = Path(name)
-    if path.suffix != ".toml" and "/" not in name:
-        studies = ready_made()
-        if name in studies:
-            return studies[name]
-        if shutil.which(name):
-            raise StudyError(run_hint(name))
-        raise StudyError(
-            f"no study '{name}'{did_you_mean(name, studies)}; "
-            f"there are {', '.join(name for name in studies if name not in OF_PAPERS)}, those of papers "
-            f"({', '.join(OF_PAPERS)}), or give a file that ends in .toml"
-        )
+    studies = ready_made()
+    is_file = path.suffix == ".toml" or "/" in name
+    if not is_file and name in studies:
+        return studies[name]
     if path.suffix != ".toml" and shutil.which(name):
         raise StudyError(run_hint(name))
+    if not is_file:
+        raise StudyError(
+            f"no study '{name}'{did_you_mean(name, studies)}; there are "
+            f"{', '.join(name for name in studies if name not in OF_PAPERS)}, and from papers {', '.join(OF_PAPERS)}; "
+            "or give a file that ends in .toml"
+        )
     try:
         with path.open(encoding="utf-8") as file:
             return file.read(LONGEST_TOML + 1)
@@ -69,55 +67,28 @@ def read_study_text(name: str) -> str:
 
 
 def run_hint(program: str) -> str:
-    """What to type to measure a program."""
-    return f"'{program}' is a program, and no study; to measure it give: scaling run -- {program} and its arguments"
+    """The command that measures a program."""
+    return f"'{program}' is a program, not a study; to measure it give: scaling run -- {program} and its arguments"
 
 
 def read_catalogue() -> dict[str, Entry]:
-    """What can be measured without bringing anything, by name."""
+    """The workloads that come with the program, by name."""
     table = tomllib.loads(files("scaling.workloads").joinpath("catalogue.toml").read_text())
-    return {
-        name: Entry(
-            name,
-            entry["about"],
-            entry["paper"],
-            entry.get("layers"),
-            tuple(entry["modes"]),
-            tuple(entry["sizes"]),
-            entry["items"],
-            entry.get("options", {}),
-            entry.get("not_compiled", {}),
-            entry.get("needs"),
-            entry.get("infer_items"),
-            entry.get("paper_items"),
-            entry.get("fathom_items"),
-            entry.get("item", {}),
-        )
-        for name, entry in table.items()
-    }
+    return {name: msgspec.convert({"name": name, **entry}, Entry) for name, entry in table.items()}
 
 
 def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
-    """Refuse a workload that is not there, or cannot do what the study asks, before anything is measured."""
+    """Refuse a missing workload, and one that cannot do what the study asks, before anything is measured."""
     for program in study.programs:
         _check_program(program, catalogue)
     for text in study.workloads:
         parsed = check_workload(text, catalogue)
-        if study.data != ("fixed",) and _is_no_network(parsed, catalogue):
-            raise StudyError(
-                f"workload '{text}': it is no network and has no batches, so data cannot be {list(study.data)}; leave "
-                f"data out, or leave '{text}' out"
-            )
-        if study.framework != (TENSORFLOW,) and _has_no_framework(parsed, catalogue):
-            raise StudyError(
-                f"workload '{text}': it uses no framework, so framework cannot be {list(study.framework)}; leave "
-                f"framework out, or leave '{text}' out"
-            )
-        if study.device != (CPU,) and _has_no_framework(parsed, catalogue):
-            raise StudyError(
-                f"workload '{text}': it uses no framework, so device cannot be {list(study.device)}; leave device out, "
-                f"or leave '{text}' out"
-            )
+        if study.data != ("fixed",) and _is_not_network(parsed, catalogue):
+            raise _unsuited(study, text, "data", "is not a network and has no batches")
+        if _has_no_framework(parsed, catalogue):
+            for key, usual in (("framework", (TENSORFLOW,)), ("device", (CPU,))):
+                if getattr(study, key) != usual:
+                    raise _unsuited(study, text, key, "uses no framework")
         if isinstance(parsed, Named) and True in study.jit and TENSORFLOW in study.framework:
             _refuse_to_compile(study, catalogue[parsed.name])
         modes = catalogue[parsed.name].modes if isinstance(parsed, Named) else study.modes
@@ -125,14 +96,19 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
             raise StudyError(f"workload '{text}': modes is {list(study.modes)}; give {' or '.join(modes)}")
         if isinstance(parsed, OwnFile):
             _check_file(text, parsed)
-        if isinstance(parsed, Command) and find_executable(parsed.argv[0]) is None:
-            raise StudyError(
-                f"workload '{text}': no program '{parsed.argv[0]}' is found or it may not be run; give its path"
-            )
+        if isinstance(parsed, Command):
+            _check_executable(f"workload '{text}'", parsed.argv[0])
+
+
+def _unsuited(study: Study, text: str, key: str, reason: str) -> StudyError:
+    return StudyError(
+        f"workload '{text}': it {reason}, so {key} cannot be {list(getattr(study, key))}; leave {key} out, or leave "
+        f"'{text}' out"
+    )
 
 
 def _check_file(text: str, parsed: OwnFile) -> None:
-    """Refuse a file that is not there, and a name that it does not have; it is read and not imported."""
+    """Refuse a missing file, and a name that it does not define; the file is parsed, not imported."""
     path = Path(parsed.path)
     if not path.is_file():
         raise StudyError(f"workload '{text}': there is no file {parsed.path} below {Path.cwd()}")
@@ -140,8 +116,8 @@ def _check_file(text: str, parsed: OwnFile) -> None:
         body = ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError, RecursionError):  # its run will say so
         return
-    offered = [one.name for one in body if isinstance(one, ast.FunctionDef | ast.ClassDef)]
-    if parsed.factory and (parsed.factory in offered or _may_have(body, parsed.factory)):
+    offered = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    if parsed.factory and (parsed.factory in offered or _may_define(body, parsed.factory)):
         return
     has = f"it has {', '.join(offered)}" if offered else "it has neither a function nor a class"
     wanted = f"there is no '{parsed.factory}' in it" if parsed.factory else "name what to measure"
@@ -149,84 +125,81 @@ def _check_file(text: str, parsed: OwnFile) -> None:
     raise StudyError(f"workload '{text}': {wanted}; {has}{example}")
 
 
-def _may_have(body: Sequence[ast.stmt], name: str) -> bool:
-    """Whether a module may get a name otherwise: by an assignment, an import, or something within another statement."""
-    nodes = [node for one in body if not isinstance(one, ast.FunctionDef | ast.ClassDef) for node in ast.walk(one)]
+def _may_define(body: Sequence[ast.stmt], name: str) -> bool:
+    """Whether a module may get a name by an assignment, an import, or a definition within another statement."""
+    nodes = [node for top in body if not isinstance(top, ast.FunctionDef | ast.ClassDef) for node in ast.walk(top)]
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     imported = [alias for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names]
     defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    return name in names | defined or any((one.asname or one.name) in (name, "*") for one in imported)
+    return name in names | defined or any((alias.asname or alias.name) in (name, "*") for alias in imported)
 
 
 def _check_program(program: Program, catalogue: Mapping[str, Entry]) -> None:
     where = f"program '{program.name}'"
     if program.name in catalogue:
-        raise StudyError(f"{where} has the name of a workload of ours; give it another one")
+        raise StudyError(f"{where} has the name of a workload in the catalogue; give it another one")
     if program.cwd is not None and not Path(program.cwd).is_dir():
         raise StudyError(f"{where}: there is no folder {program.cwd}")
     if program.stdin is not None and not Path(program.stdin).is_file():
         raise StudyError(f"{where}: there is no file {program.stdin} to read from")
     for line in program.lines.values():
         name = program.argv(line)[0]
-        if not program.shell and "{" not in name and find_executable(name, program.cwd) is None:
-            raise StudyError(f"{where}: no program '{name}' is found or it may not be run; give its path")
+        if not program.shell and "{" not in name:
+            _check_executable(where, name, program.cwd)
+
+
+def _check_executable(where: str, name: str, folder: str | None = None) -> None:
+    if find_executable(name, folder) is None:
+        raise StudyError(f"{where}: program '{name}' is missing or not executable; give its path")
 
 
 def find_executable(name: str, folder: str | None = None, python: str | None = None) -> str | None:
-    """A program as it is found from a folder, a bare name beside the interpreter of a study or on PATH; None if not."""
+    """The path of a program, relative to a folder; a bare name is searched beside the study's Python, then on PATH."""
     path = python and os.pathsep.join((str(Path(python).parent), os.environ.get("PATH", os.defpath)))
     return shutil.which(str(Path(folder or "", name).absolute()) if "/" in name else name, path=path)
 
 
+# What a profile needs of the axes of a study, with the reason and the remedy.
+_TRACEABLE = (
+    ("jit", (False,), "a step compiled by XLA is one opaque operation", "set jit = false"),
+    ("framework", (TENSORFLOW,), "operations are traced under TensorFlow alone", "leave framework out"),
+    ("device", (CPU,), "operations are traced on the CPU alone", "leave device out"),
+    ("data", ("fixed",), "a step has the same operations whatever it is fed with", "leave data out"),
+)
+
+
 def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) -> None:
-    """Refuse what has no ops to tell apart, before anything is measured."""
-    if True in study.jit:
-        raise StudyError(
-            f"study '{study.name}': a step compiled by XLA is one opaque operation, so jit = true cannot be profiled; "
-            "set jit = false"
-        )
-    if study.framework != (TENSORFLOW,):
-        raise StudyError(
-            f"study '{study.name}': operations are traced under TensorFlow alone, so framework = "
-            f"{list(study.framework)} cannot be profiled; leave framework out"
-        )
-    if study.device != (CPU,):
-        raise StudyError(
-            f"study '{study.name}': operations are traced on the CPU alone, so device = {list(study.device)} cannot be "
-            "profiled; leave device out"
-        )
-    if study.data != ("fixed",):
-        raise StudyError(
-            f"study '{study.name}': a step has the same operations whatever it is fed with, so data = "
-            f"{list(study.data)} cannot be profiled; leave data out"
-        )
+    """Refuse studies whose operations cannot be traced, before anything is measured."""
+    for key, usual, reason, remedy in _TRACEABLE:
+        value = getattr(study, key)
+        if value != usual:
+            shown = "true" if key == "jit" else list(value)
+            raise StudyError(f"study '{study.name}': {reason}, so {key} = {shown} cannot be profiled; {remedy}")
     if steps < LEAST_TRACED_STEPS:
         raise StudyError(
             f"steps {steps}: the first and the last traced step are dropped; give at least {LEAST_TRACED_STEPS}"
         )
+    reason = "it is not a network, so there are no operations to profile"
     if study.programs:
-        raise StudyError(f"program '{study.programs[0].name}': it is no network, so there are no operations to profile")
+        raise StudyError(f"program '{study.programs[0].name}': {reason}")
     for text in study.workloads:
-        if _is_no_network(workload(text), catalogue):
+        if _is_not_network(workload(text), catalogue):
             networks = ", ".join(name for name, entry in catalogue.items() if entry.layers is not None)
-            raise StudyError(
-                f"workload '{text}': it is no network, so there are no operations to profile; there are {networks}, "
-                "and your own as file.py:factory"
-            )
+            raise StudyError(f"workload '{text}': {reason}; there are {networks}, and your own as file.py:factory")
 
 
-def _is_no_network(parsed: Workload, catalogue: Mapping[str, Entry]) -> bool:
-    """Whether a workload is known to be none; that of a file shows only when it is built."""
+def _is_not_network(parsed: Workload, catalogue: Mapping[str, Entry]) -> bool:
+    """Whether a workload is known not to be a network; a file's is not known before it is built."""
     return isinstance(parsed, Command) or (isinstance(parsed, Named) and catalogue[parsed.name].layers is None)
 
 
 def _has_no_framework(parsed: Workload, catalogue: Mapping[str, Entry]) -> bool:
-    """Whether a workload is known to use no framework; that of a file shows only when it is built."""
+    """Whether a workload is known to use no framework; a file's is not known before it is built."""
     return isinstance(parsed, Command) or (isinstance(parsed, Named) and catalogue[parsed.name].needs != A_FRAMEWORK)
 
 
 def uses_framework(text: str) -> bool:
-    """Whether a workload may use a framework: one of a file may, a program and most of ours do not."""
+    """Whether a workload may use a framework, as the networks of the catalogue do and a user's file may."""
     catalogue = read_catalogue()
     parsed = workload(text) if "." in text or text.split()[0] in catalogue else None
     return parsed is not None and not _has_no_framework(parsed, catalogue)
@@ -235,10 +208,7 @@ def uses_framework(text: str) -> bool:
 def missing_extras(
     study: Study, catalogue: Mapping[str, Entry], is_installed: Callable[[str], bool] = is_installed
 ) -> dict[str, str]:
-    """The workloads of a study that cannot run here, and the extra of this package that each of them needs.
-
-    A workload that needs a framework needs those of the study.
-    """
+    """The workloads of a study that cannot run here, each with the extra that it lacks."""
     missing = [name for name in study.framework if not is_installed(name)]
     named = ((text, parsed) for text in study.workloads if isinstance(parsed := workload(text), Named))
     needs = {text: catalogue[parsed.name].needs for text, parsed in named if parsed.name in catalogue}
@@ -246,7 +216,7 @@ def missing_extras(
 
 
 def missing_extra_sentence(workloads: Iterable[str], extra: str) -> str:
-    """What to install for workloads that cannot run here, in one sentence."""
+    """How to install the extra that workloads lack, in one sentence."""
     names = [f"'{name}'" for name in workloads]
     verb = "needs" if len(names) == 1 else "need"
     words = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
@@ -254,7 +224,7 @@ def missing_extra_sentence(workloads: Iterable[str], extra: str) -> str:
 
 
 def check_extras(study: Study, catalogue: Mapping[str, Entry]) -> None:
-    """Refuse a study of which a workload needs an extra that is not installed."""
+    """Refuse a study with workloads whose extra is not installed."""
     missing = missing_extras(study, catalogue)
     if missing:
         extra = next(iter(missing.values()))

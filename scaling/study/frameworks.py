@@ -1,7 +1,6 @@
-"""The frameworks that carry networks out: everything that is known of one without importing it.
+"""Facts of the frameworks, known without importing them; their classes are in `scaling.running.frameworks`.
 
-What one does in a child process is a class of `scaling.running.frameworks`, in a module of its name. The child reads
-this before it has checked where it is pinned, so nothing but the standard library is imported here.
+The child imports this before it has verified its affinity, so nothing but the standard library is imported here.
 """
 
 from collections.abc import Mapping
@@ -9,16 +8,15 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 Framework = Literal["tensorflow", "torch", "jax"]
-# What networks use unless a study says otherwise; it alone has operations that can be told apart.
+# The default of networks, and the only framework whose operations can be traced.
 TENSORFLOW: Framework = "tensorflow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameworkFacts:
-    """What a framework is told by variables before it is imported, on the CPU and on a GPU, and what it has.
+    """Environment variables set before a framework is imported, on the CPU and on a GPU, and how it gets its threads.
 
-    `packages` are those whose versions explain a result, the first the one that its extra installs besides Keras. It
-    may have no setting for its threads, or read them as it is loaded.
+    The versions of `packages` are in the rows; the extra installs the first one besides Keras.
     """
 
     packages: tuple[str, ...]
@@ -28,8 +26,8 @@ class FrameworkFacts:
     reads_threads_when_loaded: bool = True
 
 
-# torch compiles in its own process, so that no other one is left to be counted. On a GPU, memory is taken as it is
-# needed, named devices start no driver, and a profiler of graphs is left running.
+# torch compiles in its own process, since compiler processes would outlive the step and be counted. On a GPU, memory is
+# allocated on demand, NVML checks for devices without starting the driver, and the profiler of graphs is not torn down.
 FRAMEWORKS: Mapping[str, FrameworkFacts] = {
     "tensorflow": FrameworkFacts(
         packages=("tensorflow",),

@@ -1,14 +1,13 @@
-"""The keys of a TOML file: what each takes, and the sentence for one that is wrong. Pure.
+"""The keys of a TOML file: their values, and the sentence for a wrong one. Pure.
 
-A value such as `Study` is a dataclass made by `keyed`, whose fields are the keys: the type of a field has its limits,
-its `Key` says in words what it accepts. Durations are written as people and schedulers do: 90, 45s, 10m, 1h30m, 1.5 h,
-01:30:00.
+`keyed` makes a dataclass such as `Study`, whose fields are the keys: the type of a field has the limits, its `Key` the
+words for them. Durations are 90, 45s, 10m, 1h30m, 1.5 h or 01:30:00.
 """
 
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from html import escape
@@ -20,7 +19,7 @@ from scaling.errors import excerpt
 
 T = TypeVar("T")
 
-# More than anybody writes. A key of many parts takes the parser the square of their number.
+# The parser needs the square of the number of parts of a dotted key.
 LONGEST_TOML = 2**20
 MOST_DOTS_PER_LINE = 2000
 
@@ -31,7 +30,7 @@ _PLAIN = re.compile(_NUMBER)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The keys of a TOML text; ValueError, in words, where it is none or beyond what anybody writes."""
+    """The keys of a TOML text; ValueError with a sentence if it is not TOML, too long or too deeply nested."""
     if len(text) > LONGEST_TOML:
         raise ValueError(f"it is longer than {LONGEST_TOML} characters")
     if any(line.count(".") > MOST_DOTS_PER_LINE for line in text.splitlines()):
@@ -44,10 +43,10 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a key accepts, in words, and how a value is read before its type is checked.
+    """The words for the values that a key takes, and the function that reads a value before its type is checked.
 
-    The values of an `axis` multiply into points, each once. A key that is not called like its field has a `name`. What
-    `read` has `checked` is no longer converted to the type of the field.
+    The distinct values of an `axis` multiply into points. `name` is for a key with another name than its field. If
+    `checked`, `read` returns the value of the field, without conversion to its type.
     """
 
     words: str
@@ -58,32 +57,28 @@ class Key:
 
 
 def keys_of(value_type: type) -> dict[str, Key]:
-    """The keys of a type by their names."""
+    """The keys of a type by the names of their fields."""
     hints = get_type_hints(value_type, include_extras=True)
     return {
-        one.name: next(part for part in hints[one.name].__metadata__ if isinstance(part, Key))
-        for one in fields(value_type)
+        key.name: next(part for part in hints[key.name].__metadata__ if isinstance(part, Key))
+        for key in fields(value_type)
     }
 
 
-def _given_keys(value: Any) -> dict[str, object]:
-    """The keys of a value that are not as they are when left out."""
-    return {one.name: getattr(value, one.name) for one in fields(value) if getattr(value, one.name) != one.default}
+def given_keys(value: Any) -> dict[str, object]:
+    """The fields of a value that differ from their defaults."""
+    return {key.name: getattr(value, key.name) for key in fields(value) if getattr(value, key.name) != key.default}
 
 
 def _repr(value: Any) -> str:
-    """What would make the value again."""
-    return f"{type(value).__name__}({', '.join(f'{name}={key!r}' for name, key in _given_keys(value).items())})"
+    return f"{type(value).__name__}({', '.join(f'{name}={key!r}' for name, key in given_keys(value).items())})"
 
 
 def _repr_html(value: Any) -> str:
-    """The keys as a notebook shows them."""
-    given = {
-        name: ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
-        for name, key in _given_keys(value).items()
-    }
+    """The given keys as a table in a notebook."""
     left = 'style="text-align:left"'
-    rows = (f"<tr><th {left}>{name}</th><td {left}>{escape(words)}</td></tr>" for name, words in given.items())
+    words = {name: ", ".join(map(str, as_list(key))) for name, key in given_keys(value).items()}
+    rows = (f"<tr><th {left}>{name}</th><td {left}>{escape(text)}</td></tr>" for name, text in words.items())
     return f"<table>{''.join(rows)}</table>"
 
 
@@ -91,14 +86,15 @@ def _repr_html(value: Any) -> str:
 def keyed(
     error: Callable[[str], Exception], unknown_key_hint: Callable[[object], str] | None = None
 ) -> Callable[[type[T]], type[T]]:
-    """A frozen dataclass whose values are read as the keys of a TOML file are; `error` is raised with what is wrong."""
+    """Decorator for a frozen dataclass that reads and checks its values as keys; it raises `error` with a sentence."""
 
     def decorate(value_type: type[T]) -> type[T]:
         made: Any = dataclass(frozen=True, slots=True, kw_only=True)(value_type)
         keys, types = keys_of(made), get_type_hints(made, include_extras=True)
-        required = [one.name for one in fields(made) if one.default is MISSING]
+        required = [key.name for key in fields(made) if key.default is MISSING]
         names = {name: key.name or name for name, key in keys.items()}
         fields_by_name = {key: name for name, key in names.items()}
+        hint_unknown = unknown_key_hint or (lambda _: f"; the keys are {', '.join(fields_by_name)}")
         plain_init = made.__init__
 
         def init(self: Any, **given: Any) -> None:
@@ -108,9 +104,7 @@ def keyed(
                 name = fields_by_name.get(given_name, given_name)
                 wrong.pop(name, None)
                 if name not in keys:
-                    hint = did_you_mean(name, names.values()) or (unknown_key_hint or _known_keys(fields_by_name))(
-                        value
-                    )
+                    hint = did_you_mean(name, names.values()) or hint_unknown(value)
                     wrong = {name: f"unknown key '{excerpt(name)}'{hint}", **wrong}
                     continue
                 try:
@@ -119,7 +113,8 @@ def keyed(
                     wrong[name] = _wrong_value(given_name, value, keys[name].words)
             if wrong:
                 more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-                raise error(_first(wrong, keys) + more)
+                first = next((name for name in wrong if name not in keys), None) or next(filter(wrong.get, keys))
+                raise error(wrong[first] + more)
             plain_init(self, **values)
 
         made.__init__ = init
@@ -135,42 +130,28 @@ def _read_key(key: Key, value_type: Any, value: object) -> object:
     return tuple(dict.fromkeys(read)) if key.axis and isinstance(read, tuple) else read
 
 
-def _first(wrong: Mapping[str, str], keys: Iterable[str]) -> str:
-    """What is said of the first wrong key: one that is not known, else in the order of the keys."""
-    unknown = [problem for name, problem in wrong.items() if name not in keys]
-    return (unknown or [wrong[name] for name in keys if name in wrong])[0]
-
-
-def as_list(value: object) -> object:
-    """A single value stands for a list of one."""
+def as_list(value: Any) -> Sequence[Any]:
+    """A list or tuple as it is, any other value as a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """'; did you mean …?' where a known word is close, else nothing."""
+    """'; did you mean …?' if a known word is close, else nothing."""
     close = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
-def _known_keys(keys: Iterable[str]) -> Callable[[object], str]:
-    return lambda _: f"; the keys are {', '.join(keys)}"
-
-
 def _wrong_value(key: str, value: object, words: str) -> str:
-    given = value if isinstance(value, list | tuple) else [value]
-    hints = (did_you_mean(word, re.findall(r"'(\w+)'", words)) for word in given if isinstance(word, str))
-    return f"key '{key}' cannot be {excerpt(_json(value))}; it takes {words}{next(filter(None, hints), '')}"
-
-
-def _json(value: object) -> str:
+    hints = (did_you_mean(word, re.findall(r"'(\w+)'", words)) for word in as_list(value) if isinstance(word, str))
     try:
-        return json.dumps(value, default=str)
-    except (RecursionError, ValueError):  # nested too deeply; a number of too many digits
-        return "a number or a nesting of that size"
+        given = excerpt(json.dumps(value, default=str))
+    except (RecursionError, ValueError):  # nested too deeply; a number with too many digits
+        given = "a number or a nesting of that size"
+    return f"key '{key}' cannot be {given}; it takes {words}{next(filter(None, hints), '')}"
 
 
 def parse_duration(text: str) -> float:
-    """The seconds of a duration; a number without a unit is seconds. ValueError where the text is none."""
+    """The seconds of a duration, in seconds if it has no unit; ValueError if it is not a duration."""
     text = text.strip()
     if plain := _PLAIN.fullmatch(text):
         return float(plain[1])

@@ -1,8 +1,6 @@
-"""Study and machine in, runs out, in the order they will be made; for a profile, the runs to trace.
+"""Plans the runs of a study on a machine, in the order they are made, and says which studies may share a folder.
 
-Rows of one study may be joined by those of another only where that one asks for more runs.
-
-Pure: the only randomness in it is the study's seed.
+Pure: the only randomness is the study's seed.
 """
 
 import random
@@ -18,29 +16,28 @@ from msgspec import Meta
 from scaling.errors import PlacementError, StudyError, count
 from scaling.machine.placement import POLICIES, Request, divide, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
-from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
+from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Program
 from scaling.study.spec import AXES, CAPS, CPU, LOADS, Data, Items, Start, Study, Threads
 from scaling.study.workload import Command, workload
 
-# A guess for a run nobody has made yet: interpreter, imports, building and the first step.
+# Estimate for a run before any was made: interpreter, imports, building and the first step.
 START_UP_SECONDS = 2.0
 
-# A guess for a step nobody has taken yet, where a study fixes their number.
+# Estimate for a step before any was taken, if the study fixes their number.
 USUAL_STEP_SECONDS = 0.1
 
-# The first part of a turn does not count: a process that was just continued finds cold caches and, on a virtual
-# machine, often a slower CPU.
+# The first part of a turn does not count: a process that was just continued has cold caches and, on a virtual machine,
+# often a slower CPU.
 SETTLE_SECONDS = 0.3
-# Where processes had no quiet turn, a launch has up to so many times its rounds.
+# The most rounds of a launch with processes without a quiet turn, as a multiple of the study's rounds.
 ROUNDS_FACTOR = 2
 
-# Equivalent cores are chosen in at most so many ways, since choosing takes longer than all else about a planned run.
+# Launches choose among this number of sets of equivalent cores, since choosing is the slowest part of planning.
 MOST_VARIANTS = 1000
 
-# A traced run takes as many traced steps as it was asked for, however long they are; the plain steps after them end at
-# `max_seconds`.
+# The traced steps of a run are taken however long they are; the plain steps after them end at `max_seconds`.
 PROFILE_DEFAULTS = """
 name = "profile"
 question = "Which operations do the steps of these networks spend their time in?"
@@ -49,34 +46,33 @@ max_seconds = 20
 timeout_seconds = 3600
 """
 
-# The plain steps a trace is held against. TensorFlow takes some ninety runs to learn which ops are too cheap to be
-# worth another thread, so these end in the state that long runs are in.
+# The plain steps that a trace is compared with. TensorFlow needs some ninety runs to learn which operations are too
+# cheap for another thread, so these end in the state of long runs.
 PLAIN_STEPS = 100
 
-# What can be held in memory: runs, and the CPUs that they list.
+# Limits of memory: runs, and the CPUs that they list.
 MOST_RUNS = 1_000_000
 MOST_LISTED_CPUS = 100_000_000
 
-# Held where a run is read back from a file; planning itself makes no other.
+# Checked when a run is read from a file.
 PositiveCount = Annotated[int, Meta(ge=1)]
 StepCount = Annotated[int, Meta(ge=0)]
 PositiveNumber = Annotated[float, Meta(gt=0)]
 RunCpus = Annotated[tuple[Annotated[Cpus, Meta(min_length=1)], ...], Meta(min_length=1)]
-# The mode of a program, which neither trains nor infers.
+# The mode of a program.
 PROGRAM_MODE = "run"
 
 NO_THREADS_OF_JAX = (
-    "jax has one pool of threads and no setting for it: their number follows its CPUs, so that its points with another "
-    "intra than 'auto' or 'cpus', or another inter than 'auto' or 1, are left out"
+    "jax has one pool of threads, whose size follows its CPUs, so its points with an intra other than 'auto' or "
+    "'cpus', or an inter other than 'auto' or 1, are left out"
 )
 
-# Keys that are only words, and the one that only adds launches.
+# Keys that may change freely: words, and the number of launches.
 FREE = ("name", "question", "machine_name", "launches")
 
 
 class Caps(NamedTuple):
-    """Caps of the power of every processor package and of the clocks of its cores, and of those of a GPU; None is as
-    the machine was found."""
+    """Caps of the power and clocks of every processor package and of a GPU; None leaves the machine's own limit."""
 
     cpu_power_watts: float | None = None
     cpu_max_mhz: float | None = None
@@ -85,7 +81,7 @@ class Caps(NamedTuple):
 
     @property
     def on_gpu(self) -> bool:
-        """Whether any is of a GPU."""
+        """Whether the GPU is capped."""
         return self.gpu_power_watts is not None or self.gpu_max_mhz is not None
 
 
@@ -94,13 +90,13 @@ NO_CAPS: dict[str, Any] = Caps()._asdict()
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a setting of a point is put into words, and the value that goes without saying."""
+    """The words for a setting of a point, and the usual value, which is not named."""
 
     usual: object = None
     form: str | Mapping[object, str] = "{}"
 
     def words(self, value: object) -> str:
-        """A value in words; nothing where a point has none."""
+        """A value in words; empty if the point has no value."""
         if value is None or value == "":
             return ""
         return self.form.format(value) if isinstance(self.form, str) else self.form.get(value, "")
@@ -108,14 +104,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One combination of the axes, as the study asked for it; only one with a pipeline has threads of it.
+    """One combination of the axes of a study.
 
-    With several `replicas` it is a pack: as many processes at once, each on so many cores of its own. One `beside`
-    another workload is a pack of both, of which the first is measured. Whether TensorFlow has the kernels of oneDNN is
-    its own choice, or the shell's, where `onednn` does not say. Points that differ in their caps alone are
-    measured by the same processes.
+    With several `replicas` it is a pack: several processes at once, each on its own `cores`. With a workload `beside`
+    it is a pack of two, and only the first is measured. If `onednn` is None, TensorFlow or the shell decides. The same
+    processes measure points that differ in their caps only.
 
-    A field with a `Setting` is named wherever a point is, in this order, and has a column where it is not usual.
+    A field with a `Setting` is part of the point's name, in this order, and a column if any value is not usual.
     """
 
     workload: str
@@ -147,17 +142,17 @@ class Point:
 
     @property
     def subject(self) -> str:
-        """What is measured: the workload and, where it has one, its mode."""
+        """The workload and, unless it is a program, its mode."""
         return self.workload if self.mode == PROGRAM_MODE else f"{self.workload} {self.mode}"
 
     @property
     def baseline(self) -> "Point":
-        """The point this one's speedup is against: one replica on one core without a quota, all else the same."""
+        """The reference of its speedup: one replica on one core without a quota, otherwise the same."""
         return self if self.is_baseline else _baseline(self)
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it is the point that others' speedup is against."""
+        """Whether it is the reference of speedups."""
         return self.cores == 1 and self.in_series
 
     @property
@@ -172,7 +167,7 @@ class Point:
 
     @property
     def measured_replicas(self) -> int:
-        """How many of its replicas are measured: all of them, or only itself beside another workload."""
+        """The number of replicas that are measured: all, or 1 beside another workload."""
         return self.replicas if self.beside is None else 1
 
     @property
@@ -182,26 +177,26 @@ class Point:
 
     @property
     def caps(self) -> Caps:
-        """The caps of power and clocks that it is measured under."""
+        """Its caps of power and clocks."""
         return Caps(self.cpu_power_watts, self.cpu_max_mhz, self.gpu_power_watts, self.gpu_max_mhz)
 
     @property
     def without_caps(self) -> "Point":
-        """The same point without caps: what one process measures under one cap after another."""
+        """The same point without caps."""
         return replace(self, **NO_CAPS) if any(self.caps) else self
 
     @property
     def usable_cores(self) -> float:
-        """How many cores' worth of time it may use: all cores of its replicas, or as much as their quota gives."""
+        """The CPU time it may use, in cores: all cores of its replicas, or their quota."""
         return self.measured_replicas * (self.cores if self.quota is None else min(float(self.cores), self.quota))
 
     @property
     def pipeline_pool(self) -> int | None:
-        """How many threads its pipeline has, 0 where they follow from the mask; None where it has no pipeline."""
+        """The threads of its pipeline, 0 if the framework decides; None without a pipeline."""
         return None if self.pipeline_threads is None else self.threads(self.pipeline_threads)
 
     def threads(self, setting: Threads) -> int:
-        """How many threads a setting means here; 0 leaves it to the framework."""
+        """The number of threads that a setting means; 0 leaves it to the framework."""
         if isinstance(setting, int):
             return setting
         return {"auto": 0, "cores": self.cores, "cpus": self.cores * self.smt}[setting]
@@ -221,16 +216,16 @@ def _baseline(point: Point) -> Point:
 
 
 def settings_words(point: Point, names: Iterable[str] = SETTINGS) -> list[str]:
-    """Those of some settings of a point that are not usual, in words."""
+    """The settings of a point that are not usual, in words."""
     values = ((SETTINGS[name], getattr(point, name)) for name in names)
     return [words for setting, value in values if value != setting.usual and (words := setting.words(value))]
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How many rounds a cohort makes, how long a turn counts, and how many rounds it makes at most.
+    """The rounds of a cohort, the seconds of a turn, and the most rounds, if a process has no quiet turn before.
 
-    Rounds are added while a process has not had a quiet turn: whether one was quiet does not depend on its steps.
+    Whether a turn is quiet does not depend on its steps.
     """
 
     rounds: int
@@ -240,7 +235,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """Processes that are alive together and take turns: what they share is its name, and how many they are."""
+    """Processes that live at the same time and take turns."""
 
     name: str
     members: PositiveCount
@@ -248,13 +243,12 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One process that will measure a point, on these CPUs: a fresh interpreter, or forked from a server.
+    """One process that measures a point on its CPUs: a fresh interpreter, or forked from a server.
 
-    It takes turns with the others of its cohort, or has none and runs by itself. `steps` is how many steps it takes
-    after its warm-up: exactly so many after exactly `warmup` others where the study fixes both; where earlier launches
-    tell, as many as are worth taking, after a warm-up that is detected. `traced` is how many of its first steps are to
-    be traced op by op, if any. `python` is the interpreter that runs it, where it is not the one of the sweep. Whether
-    its energy is `metered` is not part of its row: that has the energy.
+    It takes turns with its cohort, or runs alone. It takes exactly `warmup` and then `steps` steps if the study fixes
+    both; otherwise the warm-up is detected, and `steps`, if any, is a number derived from earlier launches. The first
+    `traced` steps are traced by operation. `python` is the interpreter, if it is not the sweep's own. `metered` is not
+    part of its row.
     """
 
     point: Point
@@ -271,7 +265,7 @@ class Run:
 
     @property
     def key(self) -> tuple[Point, int]:
-        """What makes this run this run: no two rows of a folder share it."""
+        """The identity of a run: no two rows of a folder share it."""
         return self.point, self.launch
 
     @property
@@ -292,7 +286,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Every run of a study on a machine, in order, and what was left out."""
+    """The runs of a study on a machine in order, and notes on what was left out."""
 
     runs: tuple[Run, ...]
     notes: tuple[str, ...]
@@ -301,8 +295,8 @@ class Plan:
 def plan(study: Study, topology: Topology) -> Plan:
     """The runs of a study in randomised complete blocks: every point once per block, in a new order.
 
-    Where processes run apart, every one-core point is measured once more after the last block, so that drift shows in
-    the baseline. Where they take turns, the runs of a block come series by series, one core first.
+    With `design = "apart"`, every one-core point is measured again after the last block, so that drift shows in the
+    baseline. With turns, the runs of a block come series by series, one core first.
     """
     notes: dict[str, None] = {}
     try:
@@ -322,7 +316,7 @@ def plan(study: Study, topology: Topology) -> Plan:
 
 
 def _refuse_too_large(study: Study, topology: Topology) -> None:
-    """Refuse a plan that cannot be held, by its size, before it is made."""
+    """Refuse a plan that would not fit in memory, before it is made."""
     counts = [
         (smt, _core_counts(study, topology, placement, smt, {}))
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
@@ -334,19 +328,19 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
     combinations *= prod(max(1, len(getattr(study, load))) for load in LOADS)
     packs = 2 if study.replicas == "fill" else len(study.replicas)
     runs = combinations * packs * study.launches * sum(len(cores) for _, cores in counts)
-    # Runs of the same cores share their list of CPUs, within a launch where processes take turns.
+    # Runs of the same cores share their list of CPUs, with turns only within a launch.
     lists = study.launches if study.design == "turns" else 1
     most = len(topology.cores)  # what needs more is refused by its placement
     cpus = lists * sum(smt * min(packs * number, packs * most) for smt, cores in counts for number in cores)
     if runs > MOST_RUNS or cpus > MOST_LISTED_CPUS:
         raise StudyError(
-            f"study '{study.name}' comes to {runs:,} runs that list {cpus:,} CPUs, and at most {MOST_RUNS:,} runs "
-            f"and {MOST_LISTED_CPUS:,} CPUs can be held; name fewer cores, launches or workloads"
+            f"study '{study.name}' has {runs:,} runs that list {cpus:,} CPUs, more than {MOST_RUNS:,} runs or "
+            f"{MOST_LISTED_CPUS:,} CPUs; name fewer cores, launches or workloads"
         )
 
 
 def block(study: Study, topology: Topology, points: Sequence[Point], launch: int) -> list[Run]:
-    """One launch of each of these points, in an order of its own; with turns, on equivalent cores chosen anew."""
+    """One launch of each point in a random order; with turns, on newly chosen equivalent cores."""
     order = random.Random(f"{study.seed} {launch}")
     if study.design == "apart":
         chosen, variant = order.sample(points, len(points)), 0
@@ -371,43 +365,35 @@ def block(study: Study, topology: Topology, points: Sequence[Point], launch: int
 
 
 def series_of_points(points: Iterable[Point]) -> list[list[Point]]:
-    """Points with everything but their cores, replicas, quota and caps in common, their baseline before all.
+    """Points grouped by all but cores, replicas, quota and caps.
 
-    Fewest cores come first, and a single replica before the pack that is held against it.
+    The baseline comes first, then by number of cores, and a single replica before its pack.
     """
     by_baseline: dict[Point, list[Point]] = {}
     for point in points:
         by_baseline.setdefault(point.baseline.without_caps, []).append(point)
-    return [sorted(series, key=_order_in_series) for series in by_baseline.values()]
 
+    def order(point: Point) -> tuple[Any, ...]:
+        caps = (value or 0.0 for value in point.caps)
+        return (point.cores, point.quota or 0.0, point.replicas, point.beside or "", *caps)
 
-def _order_in_series(point: Point) -> tuple[Any, ...]:
-    caps = (value or 0.0 for value in point.caps)
-    return (point.cores, point.quota or 0.0, point.replicas, point.beside or "", *caps)
+    return [sorted(series, key=order) for series in by_baseline.values()]
 
 
 def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
-    """The runs of a study on the thread counts it names, each with so many traced steps, then plain ones.
-
-    One core is neither added nor measured again at the end.
-    """
+    """The runs of a study, each with traced steps and then plain ones; one core is neither added nor repeated."""
     planned = plan(study, topology)
-    plain = study.steps or PLAIN_STEPS
-    runs = (replace(run, traced=steps, steps=plain) for run in planned.runs if _is_named(study, run))
+    runs = (
+        replace(run, traced=steps, steps=study.steps or PLAIN_STEPS)
+        for run in planned.runs
+        if run.launch <= study.launches and run.point.replicas == 1
+        if not isinstance(study.cores, tuple) or run.point.cores in study.cores
+    )
     return replace(planned, runs=tuple(runs))
 
 
-def _is_named(study: Study, run: Run) -> bool:
-    named = not isinstance(study.cores, tuple) or run.point.cores in study.cores
-    named &= run.point.replicas == 1
-    return named and run.launch <= study.launches
-
-
 def turns_of(study: Study, program: Program | None = None) -> Turns:
-    """The turns of a launch: as many rounds as the study has, unless its `max_seconds` are over before.
-
-    A program that is executed anew for every launch has one turn.
-    """
+    """The turns of a launch within `max_seconds`; a program that every launch executes anew has one turn."""
     seconds = min(study.turn_seconds, study.max_seconds)
     if program and not program.takes_rounds:
         return Turns(1, seconds, 1)
@@ -416,9 +402,9 @@ def turns_of(study: Study, program: Program | None = None) -> Turns:
 
 
 def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, float]) -> float:
-    """How long these runs should take: as long as their point took before, or its workload, else at most its limit.
+    """The expected seconds of runs: the time of their point or workload so far, else the study's limit.
 
-    A fixed number of steps has no limit but that of the process; until a run was made, a usual step is assumed.
+    Fixed steps are limited by the timeout only; before the first run, a usual step is assumed.
     """
     by_workload: dict[str, list[float]] = {}
     for point, wall in walls.items():
@@ -435,67 +421,62 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
 
 
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
-    all_caps = [caps._asdict() for caps in caps_of(study)]
     for placement, smt in product(study.placements, _smt_widths(study, topology, notes)):
         counts = _core_counts(study, topology, placement, smt, notes)
         most, usable = max(counts), len(usable_cores(topology, _request(study, 1, smt, placement)))
         for cores, quota in _limits(study, counts, smt, notes):
-            for replicas, subject, items, (data, pipeline_threads), (
-                framework,
-                intra,
-                inter,
-            ), device, (jit, onednn) in product(
+            for replicas, subject, items, inputs, threads, device, jit, onednn, caps in product(
                 _replica_counts(study, cores, most, usable, notes),
                 _subjects(study),
                 study.items,
                 _inputs(study),
                 _threads(study, cores, smt, notes),
                 study.device,
-                product(study.jit, study.onednn),
+                study.jit,
+                study.onednn,
+                caps_of(study),
             ):
-                if framework != TENSORFLOW and onednn != study.onednn[0]:
-                    continue  # it is TensorFlow's alone
-                uncapped = Point(
+                is_tensorflow = threads["framework"] == TENSORFLOW
+                if not is_tensorflow and onednn != study.onednn[0]:
+                    continue  # oneDNN is a setting of TensorFlow only
+                alone = Point(
                     **subject,
                     size=study.size,
                     items=items,
                     scale=study.scale,
-                    framework=framework,
                     device=device,
                     jit=jit,
                     cores=cores,
                     smt=smt,
                     placement=placement,
                     memory=study.memory,
-                    intra=intra,
-                    inter=inter,
                     quota=quota,
-                    data=data,
-                    pipeline_threads=pipeline_threads,
                     replicas=replicas,
-                    onednn=None if onednn == "auto" or framework != TENSORFLOW else onednn,
+                    onednn=None if onednn == "auto" or not is_tensorflow else onednn,
+                    **inputs,
+                    **threads,
+                    **caps._asdict(),
                 )
-                for alone in (replace(uncapped, **caps) for caps in all_caps):
-                    yield alone
-                    if study.beside and replicas == 1 and cores == most:
-                        yield from _pairs(study, alone, usable)
+                yield alone
+                if study.beside and replicas == 1 and cores == most:
+                    yield from _pairs(study, alone, usable)
 
 
 def _on_distinct_cpus(study: Study, topology: Topology, points: Sequence[Point], notes: dict[str, None]) -> list[Point]:
-    """The points without those of policies that choose the same CPUs for every size as one before them."""
-    standing: dict[tuple[object, ...], str] = {}
-    for policy in (one for one in study.placements if one in POLICIES):
-        sizes = sorted({(one.cores, one.smt, one.replicas) for one in points if one.placement == policy})
-        first = standing.setdefault(tuple((size, _cpu_sets(study, topology, policy, *size)) for size in sizes), policy)
+    """The points without policies that choose the same CPUs for every size as an earlier policy."""
+    kept: dict[tuple[object, ...], str] = {}
+    for policy in (name for name in study.placements if name in POLICIES):
+        sizes = sorted({(point.cores, point.smt, point.replicas) for point in points if point.placement == policy})
+        first = kept.setdefault(tuple((size, _cpu_sets(study, topology, policy, *size)) for size in sizes), policy)
         if first != policy:
             notes[f"{policy} chooses the same CPUs as {first} here, so it is left out"] = None
-    return [one for one in points if one.placement not in POLICIES or one.placement in standing.values()]
+    return [point for point in points if point.placement not in POLICIES or point.placement in kept.values()]
 
 
 def _cpu_sets(
     study: Study, topology: Topology, placement: str, cores: int, smt: int, replicas: int
 ) -> tuple[frozenset[int], ...]:
-    """The CPUs of every replica, in whatever order."""
+    """The CPUs of every replica."""
     cpus = _place(topology, _request(study, cores, smt, placement), replicas)
     return tuple(frozenset(chain(*cpus[first : first + cores])) for first in range(0, len(cpus), cores))
 
@@ -507,7 +488,7 @@ def caps_of(study: Study) -> list[Caps]:
 
 
 def _pairs(study: Study, alone: Point, usable: int) -> Iterator[Point]:
-    """A workload beside each that the study names, itself among them, on as many cores each."""
+    """A pack of a point and each workload of `beside`, on the same number of cores."""
     if 2 * alone.cores <= usable:
         itself = 2 in _replica_counts(study, alone.cores, alone.cores, usable, {})
         for other in map(without_secrets, study.beside):
@@ -518,17 +499,16 @@ def _pairs(study: Study, alone: Point, usable: int) -> Iterator[Point]:
 
 
 def _replica_counts(study: Study, cores: int, most: int, usable: int, notes: dict[str, None]) -> list[int]:
-    """How many replicas of so many cores a study means, a single one always among them.
+    """The numbers of replicas on this number of cores each, always with 1.
 
-    To fill is as many as the study's largest number of cores has room for. Packs that the machine has no room for are
-    left out with a note.
+    "fill" divides the study's largest number of cores. Packs too large for the machine are left out with a note.
     """
     wanted = {1, most // cores} if study.replicas == "fill" else {1, *study.replicas}
     fitting = [replicas for replicas in sorted(wanted) if replicas == 1 or replicas * cores <= usable]
     for replicas in sorted(wanted.difference(fitting)):
         notes[
-            f"{replicas} replicas of {count(cores, 'core')} need {replicas * cores} cores, and {usable} can be used, "
-            "so that point is left out"
+            f"{replicas} replicas of {count(cores, 'core')} need {replicas * cores} cores and only {usable} can be "
+            "used, so that point is left out"
         ] = None
     return fitting
 
@@ -536,7 +516,7 @@ def _replica_counts(study: Study, cores: int, most: int, usable: int, notes: dic
 def _limits(
     study: Study, counts: Sequence[int], smt: int, notes: dict[str, None]
 ) -> Iterator[tuple[int, float | None]]:
-    """Core counts with the quotas that limit them; one core without a quota is always among them."""
+    """Core counts with the quotas that limit them, always with one core without a quota."""
     quotas = [quota if isinstance(quota, float) else None for quota in study.quota]
     for cores in counts:
         if cores == 1 and None not in quotas:
@@ -550,15 +530,15 @@ def _limits(
                 ] = None
 
 
-def _threads(study: Study, cores: int, smt: int, notes: dict[str, None]) -> list[tuple[Framework, Threads, Threads]]:
-    """Frameworks with the threads they are given on so many CPUs; JAX has one pool, whose size follows its CPUs."""
+def _threads(study: Study, cores: int, smt: int, notes: dict[str, None]) -> list[dict[str, Any]]:
+    """Frameworks and threads of points; JAX has one pool, whose size follows its CPUs."""
     wanted = list(product(study.framework, study.intra, study.inter))
     all_cpus = {"auto", "cpus", cores * smt, *(("cores",) if smt == 1 else ())}
     fitting = [intra for intra in study.intra if intra in all_cpus]
-    # A number that happens to be that of its CPUs would be the point that a word names already.
+    # A number equal to the number of CPUs would repeat the point of a word.
     of_jax = [intra for intra in fitting if isinstance(intra, str)] or fitting
     given = [
-        (name, intra, inter)
+        {"framework": name, "intra": intra, "inter": inter}
         for name, intra, inter in wanted
         if FRAMEWORKS[name].sets_threads or (intra in of_jax and inter in {1, *all_cpus})
     ]
@@ -567,29 +547,23 @@ def _threads(study: Study, cores: int, smt: int, notes: dict[str, None]) -> list
     return given
 
 
-def _inputs(study: Study) -> list[tuple[Data, Threads | None]]:
-    """What steps are fed with, each with the threads of its pipeline where it is one."""
+def _inputs(study: Study) -> list[dict[str, Any]]:
+    """The inputs of steps, each with the threads of its pipeline, if any."""
     return [
-        (data, threads)
+        {"data": data, "pipeline_threads": threads}
         for data in study.data
         for threads in (study.pipeline_threads if data == "pipeline" else (None,))
     ]
 
 
 def _subjects(study: Study) -> list[dict[str, Any]]:
-    """What is measured, by its name and mode, and under which load where it is put under one."""
-    workloads = [{"workload": name, "mode": mode} for name, mode in product(workload_names(study), study.modes)]
-    return workloads + [
-        {"workload": program.name, "mode": PROGRAM_MODE, **load}
-        for program in study.programs
-        for load in _loads(study, program)
-    ]
-
-
-def _loads(study: Study, program: Program) -> list[dict[str, float]]:
-    """Every combination of the loads that a program uses."""
-    used = [load for load in LOADS if load in program.names]
-    return [dict(zip(used, values, strict=True)) for values in product(*(getattr(study, load) for load in used))]
+    """The names and modes of workloads, and the loads of services."""
+    subjects = [{"workload": name, "mode": mode} for name, mode in product(workload_names(study), study.modes)]
+    for program in study.programs:
+        used = [load for load in LOADS if load in program.names]
+        for values in product(*(getattr(study, load) for load in used)):
+            subjects.append({"workload": program.name, "mode": PROGRAM_MODE, **dict(zip(used, values, strict=True))})
+    return subjects
 
 
 def programs_of(study: Study) -> dict[str, Program]:
@@ -600,24 +574,24 @@ def programs_of(study: Study) -> dict[str, Program]:
 
 
 def short_program(text: str) -> Program | None:
-    """The program that an entry of `workloads` means; None where it means none."""
+    """The program of a `command:` entry of `workloads`; None for other entries."""
     parsed = workload(text)
     return Program(name="command", command=parsed.argv) if isinstance(parsed, Command) else None
 
 
 def workload_names(study: Study) -> dict[str, str]:
-    """The workloads of a study by the names that their points have, which leave secrets out."""
+    """The workloads of a study by the names of their points, without secrets."""
     names = {without_secrets(text): text for text in study.workloads}
     if len(names) < len(study.workloads):
         raise StudyError(
-            f"study '{study.name}': two of its workloads differ only in what looks like a secret, which is left out of "
-            "rows; have the program read it from a file"
+            f"study '{study.name}': two workloads differ only in a value that looks like a secret, which rows leave "
+            "out; have the program read it from a file"
         )
     return names
 
 
 def _smt_widths(study: Study, topology: Topology, notes: dict[str, None]) -> tuple[int, ...]:
-    """The numbers of threads per core that a study means on this machine."""
+    """The numbers of threads per core on this machine."""
     if isinstance(study.smt, tuple):
         return study.smt
     widest = topology.widest_smt
@@ -627,20 +601,20 @@ def _smt_widths(study: Study, topology: Topology, notes: dict[str, None]) -> tup
 
 
 def _doublings(most: int) -> list[int]:
-    """1, 2, 4, … and the most; 1 where that is none."""
+    """1, 2, 4, … and `most`; [1] for 0."""
     return sorted({1, *(2**power for power in range(most.bit_length())), most} - {0})
 
 
 def _core_counts(study: Study, topology: Topology, placement: str, smt: int, notes: dict[str, None]) -> list[int]:
-    """The core counts a study means on this machine, one core among them unless it means the most alone."""
+    """The core counts of a study on this machine, always with one core unless `cores = "most"`."""
     if isinstance(study.cores, tuple):
         return sorted({1, *study.cores})
     most = len(usable_cores(topology, _request(study, 1, smt, placement)))
     if topology.quota_cpus is not None and topology.quota_cpus < most * smt:
         most = max(1, int(topology.quota_cpus // smt))
         notes[
-            f"the CPU quota gives {topology.quota_cpus:g} CPUs' worth of time, so the study goes up to "
-            f"{count(most, 'core')} with {count(smt, 'thread')} each"
+            f"the CPU quota is {topology.quota_cpus:g}, so the study ends at {count(most, 'core')} with "
+            f"{count(smt, 'thread')} each"
         ] = None
     if study.cores == "all":
         return list(range(1, most + 1)) or [1]
@@ -658,25 +632,25 @@ def _choose_cpus(study: Study, topology: Topology, point: Point, variant: int) -
     wanted = point.replicas * point.cores * point.smt
     if topology.quota_cpus is not None and topology.quota_cpus < wanted:
         raise PlacementError(
-            f"{wanted} CPUs were asked for, but the CPU quota of this control group gives only "
-            f"{topology.quota_cpus:g} CPUs' worth of time; raise the quota or ask for fewer cores"
+            f"{wanted} CPUs were asked for, but the CPU quota of this control group is {topology.quota_cpus:g}; raise "
+            "the quota or ask for fewer cores"
         )
     return _place(topology, request, point.replicas)
 
 
 @cache
 def _place(topology: Topology, request: Request, replicas: int) -> tuple[Cpus, ...]:
-    """The cores of a run, in a pack those of one replica after another."""
+    """The cores of a run, of a pack replica by replica."""
     return place(topology, request).cpus if replicas == 1 else tuple(chain(*divide(topology, request, replicas)))
 
 
 def incompatibility(old: Study, new: Study, old_runs: Iterable[Run], new_runs: Iterable[Run]) -> str | None:
-    """What stands in the way of going on with `new` where `old` was begun; None where nothing does."""
+    """Why `new` cannot continue a folder that `old` began; None if it can."""
     changed = [field.name for field in fields(Study) if getattr(old, field.name) != getattr(new, field.name)]
     described = {program.name: program for program in new.programs}
-    otherwise = [program.name for program in old.programs if described.get(program.name, program) != program]
-    if otherwise:
-        return f"program '{otherwise[0]}' was described otherwise"
+    differing = [program.name for program in old.programs if described.get(program.name, program) != program]
+    if differing:
+        return f"program '{differing[0]}' had another description"
     fixed = [key for key in changed if key not in AXES and key not in FREE]
     if fixed:
         return _differences(old, new, fixed)
@@ -688,12 +662,12 @@ def incompatibility(old: Study, new: Study, old_runs: Iterable[Run], new_runs: I
 
 
 def measures_other_programs(old: Study, new: Study) -> bool:
-    """Whether a study has programs that another has not, or describes otherwise."""
+    """Whether the new study lacks or changes a program of the old one."""
     return not set(old.programs) <= set(new.programs)
 
 
 def incompatibility_anywhere(old: Study, new: Study) -> str | None:
-    """What stands in the way on every machine; what words such as "doubling" come to is known only on one."""
+    """Why `new` cannot continue `old` on any machine, without resolving words such as "doubling"."""
     axes = [key for key in AXES if key != "pipeline_threads" or "pipeline" in old.data]
     dropped = [key for key in axes if _is_shorter(getattr(old, key), getattr(new, key), key)]
     dropped += ["launches"] if new.launches < old.launches else []
@@ -703,7 +677,7 @@ def incompatibility_anywhere(old: Study, new: Study) -> str | None:
 
 
 def _is_shorter(old: object, new: object, key: str) -> bool:
-    """Whether a list of values has lost one; one core is measured whether it is listed or not."""
+    """Whether a list of values lost a value other than one core, which is always measured."""
     if not (isinstance(old, tuple) and isinstance(new, tuple)):
         return False
     return bool({*old} - {*new} - ({1} if key in ("cores", "replicas") else set()))
@@ -718,4 +692,4 @@ def _differences(old: Study, new: Study, keys: list[str]) -> str:
 def _value_words(value: object) -> str:
     if not isinstance(value, tuple):
         return repr(value)
-    return str([one.name if isinstance(one, Program) else one for one in value])
+    return str([item.name if isinstance(item, Program) else item for item in value])

@@ -1,19 +1,19 @@
-"""What says more about a person than about a measurement: variables, and values that look like secrets. Pure.
+"""Redacts private variables and values that look like secrets. Pure.
 
-Values are recognised by the name before them, or by the shape that well-known services give theirs. That is a
-precaution against pages passed on in haste and no guarantee: a secret belongs in a file that the program reads.
+Secrets are recognised by the name before them, or by the format of well-known services. This is a precaution, not a
+guarantee: a secret belongs in a file that the program reads.
 """
 
 import re
 from functools import lru_cache
 
-# Variables that a run has and its row leaves out: the user, and folders that tell of one.
+# Variables of a run that its row leaves out: the user, and folders that reveal the user.
 PRIVATE_VARIABLES = (
     *("USER", "LOGNAME", "HOME", "SHELL"),
     *("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX"),
 )
 
-# The categories of a locale; ssh passes on any other variable whose name begins with LC_.
+# The categories of a locale; ssh forwards all variables whose names begin with LC_.
 LOCALE_VARIABLES = tuple(
     f"LC_{category}"
     for category in (

@@ -1,11 +1,10 @@
-"""Programs that a study measures: a command line, and what belongs to it. Pure.
+"""Programs that a study measures. Pure.
 
-A `[[programs]]` table, `scaling run` and the short form `command: ./prog -t {threads}` all describe a `Program`.
-Placeholders are filled in for every run. Braces around another word are written twice; all others stay as they are.
+A `[[programs]]` table, `scaling run` and the short form `command: ./prog -t {threads}` all describe a `Program`. A
+feature may add a subclass with its own table, placeholders and workload. Placeholders are filled in for every run;
+write {{word}} for a literal {word}.
 
-    {threads}  {cores}  {smt}  {cpus}  {items}        and {intra}, {inter} where a study varies them
-
-A feature may bring programs of another kind: a subclass with a table, placeholders and a workload of its own.
+    {threads}  {cores}  {smt}  {cpus}  {items}  {intra}  {inter}
 """
 
 import os
@@ -23,41 +22,41 @@ from msgspec import Meta
 from scaling.errors import StudyError, excerpt
 from scaling.study.keys import Key, keyed
 
-# What looks like a number of threads, or of workers, in a command line.
+# Options that look like a number of threads or workers.
 FIXED_THREADS = re.compile(r"(-[@jnpTt]|--(threads|jobs|workers|procs|processes|numprocesses|parallel)[= ]) ?\d+")
 PLACEHOLDERS = ("threads", "cores", "smt", "cpus", "items", "intra", "inter")
 _BRACES = re.compile(r"\{\{(?P<plain>\w+)\}\}|\{(?P<name>\w+)\}")
 
-# Read by the libraries that programs get their threads from: OpenMP, BLAS, numexpr, Rayon, Go, Julia.
+# Variables of thread libraries: OpenMP, BLAS, numexpr, Rayon, Go, Julia.
 THREAD_VARIABLES = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
     *("NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS", "RAYON_NUM_THREADS", "GOMAXPROCS", "JULIA_NUM_THREADS"),
 )
 
-# What executes the file that is named first after it.
+# Programs that execute the file named after them.
 INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|julia|Rscript|java|bash|dash|zsh|sh|env|mpirun|mpiexec)[\d.]*")
 
 
 @dataclass(frozen=True, slots=True)
 class FromShell:
-    """The value of a variable that a program gets from the shell: it is not kept, only its digest, once it is known."""
+    """A variable whose value comes from the shell; only its digest is stored, once it is known."""
 
     digest: str | None = None
 
     def value_in(self, shell: Mapping[str, str], name: str) -> str:
-        """The value; StudyError where the shell has none, or another than it had."""
+        """The value; StudyError if it is not set, or differs from the stored digest."""
         if name not in shell:
-            raise StudyError(f"variable {name} is to come from the shell, which has none; set it, or write NAME=VALUE")
+            raise StudyError(f"variable {name} is to come from the shell but is not set; set it, or write NAME=VALUE")
         if self.digest not in (None, _digest(name, shell[name])):
             raise StudyError(
-                f"variable {name} has another value in this shell than when the study was begun; set that again, or "
+                f"variable {name} has another value in this shell than when the study was begun; restore its value, or "
                 "choose another folder with `folder=`"
             )
         return shell[name]
 
 
 def from_shell(shell: Mapping[str, str], name: str, known: FromShell) -> FromShell:
-    """A variable as the shell has it, by its digest."""
+    """A variable with the digest of its value in the shell."""
     return FromShell(_digest(name, known.value_in(shell, name)))
 
 
@@ -67,7 +66,7 @@ def _digest(name: str, value: str) -> str:
 
 VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$")]
 Variables = tuple[tuple[VariableName, str | FromShell], ...]
-# A line that is split as a shell would, or its words.
+# A line to split as a shell would, or its words.
 CommandLine = Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
 Executions = Annotated[int, Meta(ge=1, le=65536)]
 
@@ -81,7 +80,7 @@ _PATTERN = Key("a regular expression with one group, the number")
 
 
 def program_name(words: Sequence[str]) -> str:
-    """What to call a program that has no name: its file, or the file that an interpreter is given."""
+    """A default name for a program: its file, or the script of an interpreter."""
     first, *others = " ".join(words).split() or [""]
     name = PurePath(first).name
     script = PurePath(others[0]).name if others and INTERPRETER.fullmatch(name) else ""
@@ -90,11 +89,11 @@ def program_name(words: Sequence[str]) -> str:
 
 @keyed(lambda problem: StudyError(f"programs: {problem}"))
 class Program:
-    """A program and how it is executed; one execution is one step, unless it prints the seconds of its own.
+    """A program and how it is executed; one execution is one step, unless `seconds` finds step times in its output.
 
-    Of a launch, `setup` comes before its executions, `prepare` before every single one, `cleanup` after the last; none
-    of them is timed. `steps` executions count, after `warmup` that do not. Where it prints what it achieved, `items`,
-    `throughput` or `seconds` find it: a program that runs for a fixed time is judged by its throughput.
+    A launch runs `setup` once, then `prepare` before every execution, then `cleanup`; none of them is timed. `steps`
+    executions are measured after `warmup` others. `items`, `throughput` and `seconds` are patterns that find figures in
+    the output: a program that runs for a fixed time is judged by its throughput.
     """
 
     name: Annotated[str, Meta(pattern=r"^[\w.+-]+$", max_length=100), Key("a name of letters, digits and . _ + -")]
@@ -116,11 +115,11 @@ class Program:
     table = "programs"
     workload = "command"
     placeholders = PLACEHOLDERS
-    takes_rounds = False  # it is executed anew for every launch
-    needs_others = False  # it has no use for the CPUs that a run leaves
+    takes_rounds = False  # every launch executes it anew
+    needs_others = False  # nothing of it runs on the CPUs that a run leaves free
 
     def __post_init__(self) -> None:
-        """Refuse what its keys cannot mean together."""
+        """Refuse keys that contradict each other."""
         _refuse_bytes(self)
         for pattern in (self.items, self.throughput, self.seconds):
             if isinstance(pattern, str):
@@ -132,23 +131,23 @@ class Program:
 
     @property
     def lines(self) -> dict[str, CommandLine]:
-        """Its command lines by the names that its workload has for them, those of what is measured first."""
+        """The command lines by their names in the workload, the measured one first."""
         lines = {"argv": self.command, "setup": self.setup, "before_each": self.prepare, "cleanup": self.cleanup}
         return {name: line for name, line in lines.items() if line is not None}
 
     @property
     def measured(self) -> tuple[CommandLine, ...]:
-        """The lines of what is measured."""
+        """The command lines that are measured."""
         return (self.command,)
 
     @property
     def configuration(self) -> tuple[str, ...]:
-        """The files that what is measured is configured with."""
+        """The configuration files of what is measured."""
         return ()
 
     @property
     def options(self) -> dict[str, object]:
-        """What its workload is given beyond what that of every program is."""
+        """Further options for its workload."""
         return {}
 
     @property
@@ -157,36 +156,36 @@ class Program:
         return names_in(word for line in self.lines.values() for word in self.argv(line))
 
     def argv(self, line: CommandLine | None = None) -> tuple[str, ...]:
-        """The words of its command, or of another line of it; with a shell, what starts that on the line."""
+        """The words of its command or of another line, or of the shell that runs the line."""
         given = self.command if line is None else line
         if self.shell:
             return ("/bin/sh", "-c", given if isinstance(given, str) else " ".join(given))
         return split_line(f"program '{self.name}'", given) if isinstance(given, str) else given
 
     def variables(self, shell: Mapping[str, str]) -> dict[str, str]:
-        """Its variables, those from the shell among them."""
+        """Its environment variables, with values from the shell filled in."""
         return {name: value if isinstance(value, str) else value.value_in(shell, name) for name, value in self.env}
 
     @property
     def shell_variables(self) -> tuple[str, ...]:
-        """The names of those that it gets from the shell."""
+        """The names of the variables that come from the shell."""
         return tuple(name for name, value in self.env if isinstance(value, FromShell))
 
     @property
     def scales_items(self) -> bool:
-        """Whether its command is told how many items to handle."""
+        """Whether its command contains {items}."""
         return "items" in names_in(self.argv())
 
 
 def _refuse_bytes(program: Program) -> None:
-    """Refuse text that is not UTF-8: a study is kept, and TOML has no other."""
+    """Refuse text that is not UTF-8, since the study is stored as TOML."""
     words = [word for line in program.lines.values() for word in ([line] if isinstance(line, str) else line)]
     words += [text for pair in program.env for text in pair if isinstance(text, str)]
     for text in (*words, *filter(None, (program.cwd, program.stdin))):
         if text != text.encode(errors="replace").decode():
             raise StudyError(
-                f"program '{program.name}': '{excerpt(text)}' is not UTF-8 text, and a study is kept as such; give it "
-                "another name, or put it into a script"
+                f"program '{program.name}': '{excerpt(text)}' is not UTF-8 text, so the study cannot be stored; rename "
+                "it, or put it into a script"
             )
 
 
@@ -195,36 +194,36 @@ def split_line(where: str, line: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(line))
     except ValueError as error:
-        raise StudyError(f"{where}: the command line does not end well ({error})") from error
+        raise StudyError(f"{where}: the command line cannot be split ({error}); close its quotes") from error
     if not words:
         raise StudyError(f"{where}: the command line is empty; give a program and its arguments")
     return words
 
 
 def check_placeholders(where: str, words: tuple[str, ...], placeholders: Sequence[str] = PLACEHOLDERS) -> None:
-    """Refuse words in braces that are neither a placeholder nor written with two braces."""
+    """Refuse words in single braces that are not placeholders."""
     for match in _BRACES.finditer(" ".join(words)):
         name = match["name"]
         if name is not None and name not in placeholders:
-            known = ", ".join(f"{{{placeholder}}}" for placeholder in placeholders)
+            known, unknown = ", ".join(f"{{{placeholder}}}" for placeholder in placeholders), excerpt(name)
             raise StudyError(
-                f"{where}: unknown placeholder {{{excerpt(name)}}}; there are {known}, and what is none is written "
-                f"{{{{{excerpt(name)}}}}}"
+                f"{where}: unknown placeholder {{{unknown}}}; there are {known}; write {{{{{unknown}}}}} for a literal "
+                f"{{{unknown}}}"
             )
 
 
 def fill(text: str, values: Mapping[str, object]) -> str:
-    """A text with its placeholders filled in, and a word in two braces in one."""
+    """A text with its placeholders filled in, and {{word}} as {word}."""
     return _BRACES.sub(lambda match: str(values[match["name"]]) if match["name"] else match[0][1:-1], text)
 
 
 def fill_in(text: str, values: Mapping[str, object]) -> str:
-    """A text with these words in braces filled in, and all others left as they are."""
+    """A text with these placeholders filled in, and all others left as they are."""
     return _BRACES.sub(lambda match: str(values[match["name"]]) if match["name"] in values else match[0], text)
 
 
 def names_in(words: Iterable[str]) -> set[str]:
-    """The words in braces that are to be filled in."""
+    """The placeholders in words."""
     return {match["name"] for word in words for match in _BRACES.finditer(word) if match["name"]}
 
 
@@ -232,7 +231,7 @@ def _check_one_group(pattern: str) -> None:
     try:
         groups = re.compile(pattern).groups
     except (re.error, RecursionError, OverflowError) as error:
-        raise StudyError(f"programs: {excerpt(pattern)!r} is no regular expression: {error}") from error
+        raise StudyError(f"programs: {excerpt(pattern)!r} is not a regular expression: {error}") from error
     if groups != 1:
         raise StudyError(
             f"programs: {excerpt(pattern)!r} has {groups} groups; put one pair of parentheses around the number"
@@ -240,8 +239,7 @@ def _check_one_group(pattern: str) -> None:
 
 
 def fixed_threads(words: Sequence[str]) -> str | None:
-    """The words of a command line that look like a number of threads, '-T4' or '--threads 4'; None where there are
-    none, or where the line has a placeholder."""
+    """Words that look like a fixed number of threads, '-T4' or '--threads 4'; None if the line has a placeholder."""
     if any("{" in word for word in words):
         return None
     single = (word for word in words[1:] if FIXED_THREADS.fullmatch(word))

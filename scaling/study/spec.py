@@ -1,9 +1,9 @@
-"""A study as a frozen value, from TOML or from Python, checked once; later modules trust it. Pure."""
+"""A study as a frozen value from TOML or Python, checked once. Pure."""
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Annotated, Any, Literal, cast
 
 from msgspec import Meta
@@ -13,27 +13,27 @@ from scaling.features import features, resolve
 from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
-from scaling.study.keys import Key, as_list, did_you_mean, keyed, keys_of, parse_toml
+from scaling.study.keys import Key, as_list, did_you_mean, given_keys, keyed, keys_of, parse_toml
 from scaling.study.programs import FromShell, Program
 from scaling.study.workload import Command, workload
 
-# The loads that a service is put under, by the keys they have in a study and in a point, and as placeholders.
+# Loads of a service: keys of a study, fields of a point, and placeholders.
 LOADS = ("clients", "rate")
 
-# Caps of power and clocks, by the keys they have in a study and in a point.
+# Caps of power and clocks: keys of a study and fields of a point.
 CAPS = ("cpu_power_watts", "cpu_max_mhz", "gpu_power_watts", "gpu_max_mhz")
 
 
 def _counts(value: object) -> object:
-    """Counts as a list, a number, or text such as '1-20' and '1,2,4'; words are left for the check that follows."""
+    """A list of counts from a list, a number, or text such as '1-20' and '1,2,4'; words are left alone."""
     if isinstance(value, str) and value[:1].isdigit():
         return list(ordered_list(value))
     return [value] if isinstance(value, int) else value
 
 
 def _quotas(value: object) -> object:
-    """Quotas as a list, each a number of CPUs or, as container runtimes write it, of thousandths such as '1500m'."""
-    return [_cpus(one) for one in value] if isinstance(value, list | tuple) else [_cpus(value)]
+    """A list of quotas, each in CPUs or, as container runtimes write it, in thousandths such as '1500m'."""
+    return [_cpus(quota) for quota in as_list(value)]
 
 
 def _cpus(quota: object) -> object:
@@ -42,14 +42,14 @@ def _cpus(quota: object) -> object:
     return quota
 
 
-# A name becomes that of a folder, and a name in a file system has 255 bytes.
+# The name of a study names its folder, and names in a file system have at most 255 bytes.
 LONGEST_NAME = 100
 
 Word = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1, le=65536)]
 Items = Count | Literal["default"]
 Threads = Count | Literal["auto", "cpus", "cores"]
-# The kernel gives out a thousandth of a second per period at least, a hundredth of a CPU.
+# The smallest quota of the kernel is one millisecond per period of 100 ms, a hundredth of a CPU.
 Quota = Annotated[float, Meta(ge=0.01, le=65536)]
 Watts = Annotated[float, Meta(gt=0, le=1_000_000)]
 Mhz = Annotated[float, Meta(gt=0, le=100_000)]
@@ -74,7 +74,7 @@ WORKLOADS = 'names such as "calibrated", "file.py:factory" or "command: ./prog"'
 
 
 def _axis(words: str, read: Callable[[Any], object] = as_list) -> Key:
-    """A key whose values multiply into points: a folder may grow along it."""
+    """A key whose values multiply into points; a results folder may grow along it."""
     return Key(words, read, axis=True)
 
 
@@ -84,14 +84,14 @@ _THREADS = _axis("'auto', 'cpus', 'cores', a number from 1, or a list of them")
 
 
 def _programs(value: object) -> tuple[Program, ...]:
-    """Tables as programs; ValueError where it is no list of tables."""
+    """Tables as programs; ValueError if the value is not a list of tables."""
     if not isinstance(value, list | tuple) or not all(isinstance(table, dict | Program) for table in value):
-        raise ValueError("no list of tables")
+        raise ValueError("not a list of tables")
     return tuple(table if isinstance(table, Program) else Program(**table) for table in value)
 
 
 def program_tables() -> dict[str, type[Program]]:
-    """The tables of a study that hold programs, each with its type: the core's and those of features."""
+    """The types of programs by their table in a study: the core's and the features'."""
     added = {name: resolve(function) for feature in features() for name, function in feature.programs.items()}
     return {Program.table: Program, **cast("dict[str, type[Program]]", added)}
 
@@ -105,7 +105,7 @@ def _unknown_key_hint(value: object) -> str:
 
 @keyed(StudyError, _unknown_key_hint)
 class Study:
-    """The question: which workloads, over which axes, measured how carefully. StudyError where a value is wrong."""
+    """Workloads, axes and precision of a measurement; StudyError for a wrong value."""
 
     name: Annotated[Word, Key("text")] = "study"
     question: Annotated[str, Key("text")] = ""
@@ -176,24 +176,19 @@ class Study:
     seed: Annotated[int, Meta(ge=0, lt=2**32), Key("a number from 0 below 4294967296")] = 1
 
     def __post_init__(self) -> None:
-        """Refuse what its keys cannot mean, each and together."""
+        """Refuse wrong values, and keys that contradict each other."""
         _check_name(self.name)
         for text in self.workloads:
             workload(text)
-        _check_placements(self)
-        _check_names(self)
-        _check_data(self)
-        _check_framework(self)
-        _check_fixed_steps(self)
-        _check_loads(self)
+        for check in (_check_placements, _check_names, _check_networks, _check_fixed_steps, _check_loads):
+            check(self)
 
 
-# The keys whose values multiply into points: a folder may grow along them, and along nothing else.
+# The keys whose values multiply into points; a results folder may grow along them only.
 AXES = tuple(name for name, key in keys_of(Study).items() if key.axis)
 
 
 def _check_name(name: str) -> None:
-    """A name becomes that of a folder."""
     if "/" in name or name in (".", "..") or not name.isprintable() or len(name) > LONGEST_NAME:
         raise StudyError(
             f"name is {name[:LONGEST_NAME]!r}, but it becomes the name of a folder; give at most {LONGEST_NAME} "
@@ -211,7 +206,7 @@ def _check_placements(study: Study) -> None:
 
 
 def _check_names(study: Study) -> None:
-    """Refuse a study without anything to measure, and names that two of its programs or workloads share."""
+    """Refuse a study without workloads, duplicate names, and programs whose work does not scale with weak scaling."""
     if not study.workloads and not study.programs:
         raise StudyError(f"key 'workloads' is missing; it takes {WORKLOADS}; or give [[programs]]")
     names = [*study.workloads, *(program.name for program in study.programs)]
@@ -225,64 +220,50 @@ def _check_names(study: Study) -> None:
     if study.scale == "weak" and fixed:
         raise StudyError(
             f"program '{fixed[0]}' does the same work on any number of cores, so scale = 'weak' would measure nothing; "
-            "put {items} where its command says how much to do"
+            "put {items} into its command as the amount of work"
         )
 
 
-def _check_data(study: Study) -> None:
-    """Refuse threads of a pipeline where there is none, and programs that are to be fed."""
+def _check_networks(study: Study) -> None:
+    """Refuse pipeline threads without a pipeline, and keys of networks for programs."""
     if study.pipeline_threads != ("auto",) and "pipeline" not in study.data:
         raise StudyError(
             f"pipeline_threads is {list(study.pipeline_threads)}, but data is {list(study.data)}, which has no "
             "pipeline; add data = 'pipeline', or leave pipeline_threads out"
         )
-    if study.programs and study.data != ("fixed",):
-        raise StudyError(
-            f"program '{study.programs[0].name}' reads its own input, so data is {list(study.data)} only for networks; "
-            "leave data out"
-        )
-
-
-def _check_framework(study: Study) -> None:
-    """Refuse another framework or device where it has nothing to do."""
-    others = [name for name in study.framework if name != TENSORFLOW]
-    if others and study.programs:
-        raise StudyError(
-            f"program '{study.programs[0].name}' is no network, so framework is {list(study.framework)} only for "
-            "workloads; leave framework out"
-        )
-    if GPU in study.device and study.programs:
-        raise StudyError(
-            f"program '{study.programs[0].name}' is no network, so device is {list(study.device)} only for workloads; "
-            "leave device out"
-        )
+    for key, usual in (("data", "fixed"), ("framework", TENSORFLOW), ("device", CPU)):
+        values = getattr(study, key)
+        if study.programs and {*values} != {usual}:
+            raise StudyError(
+                f"program '{study.programs[0].name}' is not a network, so {key} cannot be {list(values)}; leave {key} "
+                "out"
+            )
 
 
 def _check_fixed_steps(study: Study) -> None:
-    """Refuse a fixed number of steps where something else says how many are taken, and a warm-up without it."""
+    """Refuse a fixed number of steps for turns and programs, and a warm-up without one."""
     if study.steps is None:
         if study.warmup:
             raise StudyError(
-                f"warmup = {study.warmup} goes with a fixed number of steps; give steps too, or leave it out"
+                f"warmup = {study.warmup} needs a fixed number of steps; give steps too, or leave warmup out"
             )
         return
     if study.design == "turns":
         raise StudyError(
-            f"steps = {study.steps} is a fixed number, but processes that take turns take as many as a turn has time "
-            'for; set design = "apart"'
+            f"steps = {study.steps} is a fixed number, but processes that take turns are limited by time; set "
+            'design = "apart"'
         )
     programs = [program.name for program in study.programs]
     programs += [text for text in study.workloads if isinstance(workload(text), Command)]
     if programs:
         raise StudyError(
-            f"steps = {study.steps} is for workloads, and program '{excerpt(programs[0])}' is executed as often as its "
-            "own table says; give steps and warmup in [[programs]]"
+            f"steps = {study.steps} is for workloads only, not for program '{excerpt(programs[0])}'; give steps and "
+            "warmup in [[programs]]"
         )
 
 
 def _check_loads(study: Study) -> None:
-    """Refuse loads that no program is put under, a program without the loads that its line names, and packs of those
-    that need other CPUs."""
+    """Refuse loads that no program uses, programs without their loads, and packs of programs that need other CPUs."""
     needing = [program.name for program in study.programs if program.needs_others]
     if needing and (study.replicas != (1,) or study.beside):
         raise StudyError(
@@ -293,13 +274,13 @@ def _check_loads(study: Study) -> None:
         using = [program.name for program in study.programs if axis in program.names]
         values = getattr(study, axis)
         if using and not values:
-            raise StudyError(f"program '{using[0]}' uses {{{axis}}}, and the study has none; give {axis} = [1, 2, 4]")
+            raise StudyError(f"program '{using[0]}' uses {{{axis}}}, but {axis} is missing; give {axis} = [1, 2, 4]")
         if values and not using:
             raise StudyError(f"{axis} is {list(values)}, but no line of a service uses {{{axis}}}; leave {axis} out")
 
 
 def study_from_toml(text: str, source: str, settings: Iterable[str] = ()) -> Study:
-    """The study a TOML text describes, with KEY=VALUE settings laid over it."""
+    """The study of a TOML text, with KEY=VALUE settings that override its keys."""
     try:
         keys = parse_toml(text)
     except ValueError as error:
@@ -313,7 +294,7 @@ def study_from_toml(text: str, source: str, settings: Iterable[str] = ()) -> Stu
 
 
 def _with_programs(keys: dict[str, Any]) -> dict[str, Any]:
-    """Keys with the tables of all kinds of programs under one."""
+    """Keys with the tables of all types of programs under `programs`."""
     kinds = {name: kind for name, kind in program_tables().items() if isinstance(keys.get(name), list)}
     made = [kind(**table) if isinstance(table, dict) else table for name, kind in kinds.items() for table in keys[name]]
     others = {name: value for name, value in keys.items() if name not in kinds}
@@ -322,20 +303,17 @@ def _with_programs(keys: dict[str, Any]) -> dict[str, Any]:
 
 def study_to_toml(study: Study, comment: str) -> str:
     """A study as TOML that reads back to the same value."""
-    lines = [f"# {comment}"]
-    lines += [
-        _toml_line(key, value) for key, value in asdict(study).items() if value not in (None, ()) and key != "programs"
-    ]
+    values = {key: value for key, value in asdict(study).items() if key != Program.table}
+    lines = [f"# {comment}", *(_toml_line(key, value) for key, value in values.items() if value not in (None, ()))]
     for program in study.programs:
-        given = [field.name for field in fields(program) if getattr(program, field.name) != field.default]
         keys = keys_of(type(program))
         lines += ["", f"[[{program.table}]]"]
-        lines += [_toml_line(keys[name].name or name, getattr(program, name)) for name in given]
+        lines += [_toml_line(keys[name].name or name, value) for name, value in given_keys(program).items()]
     return "\n".join(lines) + "\n"
 
 
 def _toml_line(key: str, value: object) -> str:
-    """A key and its value. JSON's strings, numbers and arrays are TOML's, but for DEL, which TOML wants escaped."""
+    """A key and its value; strings, numbers and arrays of JSON are TOML, except DEL, which TOML escapes."""
     if isinstance(value, tuple) and value and all(isinstance(pair, tuple) for pair in value):
         text = "{ " + ", ".join(f"{json.dumps(name)} = {_variable(variable)}" for name, variable in value) + " }"
     else:
@@ -352,7 +330,7 @@ def _json(value: object) -> str:
 
 
 def _setting(text: str) -> tuple[str, object]:
-    """KEY=VALUE, the value as TOML where it is TOML, else as plain text."""
+    """KEY=VALUE, the value as TOML if it parses, else as text."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise StudyError(f"setting {text}: write KEY=VALUE, such as cores=1-4")

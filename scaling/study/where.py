@@ -1,7 +1,7 @@
-"""Choosing points by their settings: `workload=vgg,smt=1,cores<=8`. Pure.
+"""Filters points by their settings: `workload=vgg,smt=1,cores<=8`. Pure.
 
-Any field of a point may be asked for. Conditions separated by commas must all hold; values separated by `|` are
-alternatives. A workload is found by its name too, without its options.
+Conditions on any field of a point, separated by commas, must all hold; values separated by `|` are alternatives. A
+workload also matches by its name without options.
 """
 
 import re
@@ -20,19 +20,17 @@ CONDITION = re.compile(rf"\s*(?P<name>\w+)\s*(?P<operator>{'|'.join(OPERATORS)})
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A setting, how it is compared, and the values it is compared with."""
+    """A setting, an operator, and the values to compare with."""
 
     name: str
     operator: str
     values: tuple[str, ...]
 
     def holds(self, point: Point) -> bool:
-        """Whether a point is chosen by it."""
-        if self.operator == "!=":
-            return not any(self._is(point, value) for value in self.values)
-        return any(self._is(point, value) for value in self.values)
+        """Whether a point meets it."""
+        return any(self._matches(point, value) for value in self.values) is not (self.operator == "!=")
 
-    def _is(self, point: Point, wanted: str) -> bool:
+    def _matches(self, point: Point, wanted: str) -> bool:
         value = getattr(point, self.name)
         if _number(value) is not None and _number(wanted) is not None:
             compare = OPERATORS["=" if self.operator == "!=" else self.operator]
@@ -54,20 +52,17 @@ def _condition(text: str) -> Condition:
     name = match["name"] if match else ""
     if match is None or not match["values"].strip():
         raise StudyError(
-            f"where {excerpt(text)}: that is no condition; write such as workload=vgg, smt=1 or cores<=8, separated by "
-            "commas"
+            f"where {excerpt(text)}: not a condition; write conditions such as workload=vgg, smt=1 or cores<=8, "
+            "separated by commas"
         )
     if name not in NAMES:
-        raise StudyError(f"where {excerpt(text)}: no setting '{name}'{did_you_mean(name, NAMES)}; there are {_names()}")
+        known = ", ".join(NAMES)
+        raise StudyError(f"where {excerpt(text)}: no setting '{name}'{did_you_mean(name, NAMES)}; there are {known}")
     return Condition(name, match["operator"], tuple(value.strip() for value in match["values"].split("|")))
 
 
-def _names() -> str:
-    return ", ".join(NAMES)
-
-
 def _number(value: object) -> float | None:
-    """A value as a number; None where it is none, as a truth value is."""
+    """A value as a number; None if it is not a number."""
     if isinstance(value, bool):
         return None
     try:

@@ -1,8 +1,8 @@
-"""What a study's `workloads` entries say: a name with options, a user's own file, or any program. Pure.
+"""Entries of a study's `workloads`: a name with options, a user's own file, or any program. Pure.
 
-calibrated serial=0.2          a workload of ours, with options
+calibrated serial=0.2          a workload of the catalogue, with options
 net.py:factory width=64        a factory in a user's own file
-command: ./prog -t {threads}   any program; what more there is to say of one, a [[programs]] table says
+command: ./prog -t {threads}   any program; a [[programs]] table can say more about one
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ Options = tuple[tuple[str, Option], ...]
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A workload of ours."""
+    """A workload of the catalogue."""
 
     name: str
     options: Options = ()
@@ -28,7 +28,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A factory in a user's Python file; without its name, the file is refused with the names that it has."""
+    """A factory in a user's Python file; an empty name is refused later, with the names in the file."""
 
     path: str
     factory: str
@@ -37,7 +37,7 @@ class OwnFile:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Any program, its placeholders not yet filled in."""
+    """Any program, with placeholders."""
 
     argv: tuple[str, ...]
 
@@ -47,34 +47,36 @@ Workload = Named | OwnFile | Command
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the catalogue says of a workload of ours.
+    """A workload of the catalogue.
 
-    `items` are those of a step by size, in inference `infer_items` where they differ; the paper's and Fathom's batches
-    are `paper_items` and `fathom_items`, None where it names none. `item` is the shape of one, by size and, where it
-    differs, in "fathom". `not_compiled` gives the reason, by mode, why XLA cannot compile it under TensorFlow; `needs`
-    is "framework" where one carries it out.
+    `items` is the batch by size, `infer_items` the batch of inference if it differs, `paper_items` and `fathom_items`
+    the batches of the paper and of Fathom. `item` is the shape of an item by size, and in "fathom" if it differs.
+    `not_compiled` is the reason, by mode, why XLA under TensorFlow cannot compile it. `needs` is "framework" for a
+    network.
     """
 
     name: str
     about: str
     paper: str
-    layers: int | None
     modes: tuple[str, ...]
     sizes: tuple[str, ...]
-    items: Mapping[str, int]
-    options: Mapping[str, Option]
-    not_compiled: Mapping[str, str]
+    items: dict[str, int]
+    layers: int | None = None
+    options: dict[str, Option] = field(default_factory=dict)
+    not_compiled: dict[str, str] = field(default_factory=dict)
     needs: str | None = None
     infer_items: int | None = None
     paper_items: int | None = None
     fathom_items: int | None = None
-    item: Mapping[str, str] = field(default_factory=dict)
+    item: dict[str, str] = field(default_factory=dict)
 
 
 def workload(text: str) -> Workload:
-    """What an entry of `workloads` means."""
+    """The parsed entry of `workloads`."""
     if text.startswith(COMMAND):
-        return Command(_argv(text))
+        argv = split_line(f"workload '{text}'", text.removeprefix(COMMAND))
+        check_placeholders(f"workload '{text}'", argv)
+        return Command(argv)
     name, *settings = text.split()
     options = tuple(_option(text, setting) for setting in settings)
     path, colon, factory = name.rpartition(":")
@@ -88,7 +90,7 @@ def workload(text: str) -> Workload:
 
 
 def check_workload(text: str, catalogue: Mapping[str, Entry]) -> Workload:
-    """What an entry means, refused where our catalogue has no such workload or option."""
+    """The parsed entry; StudyError if the catalogue lacks the workload or an option."""
     parsed = workload(text)
     if isinstance(parsed, Named):
         if parsed.name not in catalogue:
@@ -104,12 +106,6 @@ def check_workload(text: str, catalogue: Mapping[str, Entry]) -> Workload:
                     f"{parsed.name} takes {', '.join(known) or 'none'}"
                 )
     return parsed
-
-
-def _argv(text: str) -> tuple[str, ...]:
-    argv = split_line(f"workload '{text}'", text.removeprefix(COMMAND))
-    check_placeholders(f"workload '{text}'", argv)
-    return argv
 
 
 def _option(text: str, setting: str) -> tuple[str, Option]:

@@ -1,1 +1,1 @@
-"""What would spoil a measurement on this machine, why, and the remedy."""
+"""Examines a machine for conditions that spoil measurements."""

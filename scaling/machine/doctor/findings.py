@@ -1,7 +1,4 @@
-"""What an examination of a machine comes to: subjects, their findings, and the verdict over all of them. Pure.
-
-The subjects at the end are texts: what is examined, why it matters to a measurement, and the remedy.
-"""
+"""Subjects of an examination, their findings, and the verdict. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,13 +6,13 @@ from typing import Literal
 
 State = Literal["spoiler", "caution", "ok", "not available"]
 
-# The worst first: the order in which findings are shown, and in which they make the verdict.
+# Worst first.
 STATES: tuple[State, ...] = ("spoiler", "caution", "ok", "not available")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One subject examined: its state, why it matters, and what to do where something is to be done."""
+    """The state of a subject, why it matters, and the remedy, if it needs one."""
 
     name: str
     state: State
@@ -25,187 +22,186 @@ class Finding:
 
     @property
     def code(self) -> str:
-        """The subject for programs: lower case, words joined by '-'."""
+        """The name in JSON: lower case, words joined by '-'."""
         return self.name.lower().replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Something to examine, before its state is known."""
+    """A subject to examine: why it matters to a measurement, and the remedy."""
 
     name: str
     why: str
     remedy: str
 
     def spoiler(self, value: str) -> Finding:
-        """A state in which figures would be wrong."""
+        """A finding that makes figures wrong."""
         return Finding(self.name, "spoiler", value, self.why, self.remedy)
 
     def caution(self, value: str) -> Finding:
-        """A state in which figures hold, but not for everything one may take them for."""
+        """A finding that limits the meaning of figures."""
         return Finding(self.name, "caution", value, self.why, self.remedy)
 
     def ok(self, value: str) -> Finding:
-        """A state as it should be."""
+        """A finding without objection."""
         return Finding(self.name, "ok", value, self.why, None)
 
     def not_available(self, reason: str) -> Finding:
-        """The machine does not report its state."""
+        """The finding for a state that the machine does not report."""
         return Finding(self.name, "not available", reason, self.why, None)
 
     def grade(self, figure: float, caution_from: float, spoils_from: float, value: str) -> Finding:
-        """Worse the higher the figure is."""
+        """The finding for a figure, from two thresholds."""
         if figure >= spoils_from:
             return self.spoiler(value)
         return self.caution(value) if figure >= caution_from else self.ok(value)
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings by state, otherwise in the order they came."""
+    """Findings by state, otherwise in the given order."""
     return sorted(findings, key=lambda finding: STATES.index(finding.state))
 
 
 def verdict(findings: Iterable[Finding]) -> State:
-    """The worst state there is; what is not available says nothing."""
+    """The worst available state; `ok` without any."""
     known = [finding for finding in findings if finding.state != "not available"]
     return worst_first(known)[0].state if known else "ok"
 
 
 LOAD = Subject(
     "load",
-    "Other tasks take turns with the run on its CPUs. A step in which all threads wait for each other is as slow as "
-    "the slowest of them, so one busy neighbour can double it, and does so first where all cores are in use.",
-    "See with top who is running; stop it, or measure when it has ended.",
+    "Other tasks share the CPUs of the run. A step whose threads wait for each other is as slow as its slowest thread, "
+    "so one busy neighbour can double it, first when all cores are in use.",
+    "Find the tasks with top; stop them, or measure when they have ended.",
 )
 BUSY_CPUS = Subject(
     "busy CPUs",
-    "A CPU that runs somebody else's work gives the measured run only what is left of its time.",
+    "A CPU that runs another task leaves less of its time to the measured run.",
     "Find the task with ps -eo psr,pcpu,comm --sort -pcpu and stop or move it, or leave its CPU out with reserve.",
 )
 BUSY_SIBLINGS = Subject(
     "busy siblings",
-    "The hardware threads of a core share its units: work on one of them slows a run on the other, commonly by a third "
-    "or more, although no CPU of the run is taken.",
+    "The hardware threads of a core share its units: a task on one of them slows a run on the other, commonly by a "
+    "third or more, although it uses none of the run's CPUs.",
     "Stop or move the task (taskset -cp), leave the whole core out with reserve, or turn SMT off.",
 )
 STEAL = Subject(
     "steal",
-    "The hypervisor gave this machine's CPUs to somebody else; the clock went on, and nothing inside the machine can "
-    "prevent it.",
-    "Measure at a quieter hour, or on a dedicated host; every row has the steal of its own run to judge it by.",
+    "The hypervisor gave this machine's CPUs to others while the clock went on; nothing inside the machine can prevent "
+    "it.",
+    "Measure at a quieter time, or on a dedicated host; every row has the steal of its run.",
 )
 PRESSURE = Subject(
     "pressure",
-    "Tasks are waiting for a CPU, or for memory to be freed. A measured run would wait in the same queue.",
-    "Stop what is competing (top shows it), or give the machine fewer things to do.",
+    "Tasks are waiting for a CPU, or for free memory. A measured run would wait in the same queue.",
+    "Stop the competing tasks (top shows them).",
 )
 SWAP = Subject(
     "swap",
-    "A page that is out on a disk costs a step thousands of times what memory does, and which pages are out is a "
-    "matter of luck.",
-    "Free memory or choose a smaller study; sudo swapoff -a brings all pages back, if they fit.",
+    "A page on disk takes a step thousands of times longer than memory, and it is random which pages are on disk.",
+    "Free memory or choose a smaller study; sudo swapoff -a brings all pages back if they fit.",
 )
 INTERRUPTS = Subject(
     "interrupts",
-    "Serving a device takes a CPU away from the run for some microseconds each time, and empties its caches a little.",
-    "Leave the CPU out with reserve, or move the interrupt: /proc/interrupts shows which it is, "
-    "/proc/irq/NUMBER/smp_affinity_list takes the CPUs that may serve it (stop irqbalance, or it moves back).",
+    "Each interrupt takes a CPU from the run for some microseconds and evicts part of its caches.",
+    "Leave the CPU out with reserve, or move the interrupt: find it in /proc/interrupts and write the CPUs that may "
+    "serve it to /proc/irq/NUMBER/smp_affinity_list (stop irqbalance, or it moves back).",
 )
 TEMPERATURE = Subject(
     "temperature",
-    "Near its limit a processor lowers its clock, and it gets hotter the more cores are in use: the machine, not the "
-    "program, then stops scaling.",
-    "Improve the cooling, or lower the highest clock (sudo cpupower frequency-set -u) until it keeps away from it.",
+    "Near its limit a processor lowers its clock, and more cores heat it more: then the machine stops scaling, not the "
+    "program.",
+    "Improve the cooling, or lower the highest clock (sudo cpupower frequency-set -u) until it stays below the limit.",
 )
 GOVERNOR = Subject(
     "governor",
-    "A governor that follows the load changes the clock while steps are timed, and clocks a core that often waits "
-    "unlike one that never does.",
+    "A governor that follows the load changes the clock during steps, and gives cores that often wait another clock "
+    "than busy cores.",
     "sudo cpupower frequency-set -g performance",
 )
 TURBO = Subject(
     "turbo",
-    "A few busy cores are clocked higher than many. One core, which every speedup is measured against, is then faster "
-    "than it is beside others, and efficiency comes out lower by the ratio of the clocks.",
-    "Turn it off meanwhile (echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo, elsewhere "
-    "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost), or say beside the figures that it was on.",
+    "A few busy cores have a higher clock than many. One core, the reference of every speedup, is then faster than it "
+    "is beside others, and efficiency is lower by the ratio of the clocks.",
+    "Turn it off for the measurement (echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo, elsewhere "
+    "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost), or report that it was on.",
 )
 SMT = Subject(
     "SMT",
     "The hardware threads of a core share its units. A placement with smt=1 leaves the second thread idle, but the "
-    "kernel may put other work there.",
-    "None needed on a quiet machine; to be sure, echo off | sudo tee /sys/devices/system/cpu/smt/control",
+    "kernel may run other tasks there.",
+    "Nothing on a quiet machine; to be sure, echo off | sudo tee /sys/devices/system/cpu/smt/control",
 )
 CORE_TYPES = Subject(
     "core types",
-    "Fast and slow cores make one curve of two machines: where a run goes on to the other type the curve bends, and "
-    "threads that wait for each other all work at the slower pace.",
-    'Measure one type at a time: core_type = "NAME" in the study, as scaling machine topology names it.',
+    "Fast and slow cores mix two machines in a curve: it bends at the first core of the other type, and threads that "
+    "wait for each other all run at the slower speed.",
+    'Measure one type at a time: core_type = "NAME" in the study, with a name from scaling machine topology.',
 )
 OFFLINE = Subject(
     "offline CPUs",
-    "The curve ends before the machine does; cores, caches or sockets that lack a CPU are unlike the others, and a "
-    "point that reaches them is unlike the points before it.",
+    "The curve ends before the machine does; cores, caches or sockets that lack a CPU differ from the others, as do "
+    "points that include them.",
     "echo 1 | sudo tee /sys/devices/system/cpu/cpuNUMBER/online, or keep to whole sockets or caches with within.",
 )
 ISOLATED = Subject(
     "isolated CPUs",
-    "The scheduler keeps off isolated CPUs, and never moves a thread from one of them to another: the threads of a run "
-    "may all stay on the CPU they started on. No placement takes them by itself.",
-    'Name them (placements = ["cpus:LIST"]) to measure one thread on quiet CPUs; for more threads start without '
+    "The scheduler does not balance threads over isolated CPUs: all threads of a run may stay on the CPU they started "
+    "on. Placement policies do not use them.",
+    'Name them (placements = ["cpus:LIST"]) to measure one thread on quiet CPUs; for more threads boot without '
     "isolcpus, or bind each thread.",
 )
 QUOTA = Subject(
     "quota",
-    "When the control group has used up its quota all its threads stop until the next period, mostly a tenth of a "
-    "second: more cores then only reach the stop sooner. Masks and CPU counts do not show it.",
+    "When the control group has used up its quota, all its threads stop until the next period, usually 0.1 s: more "
+    "cores only reach the stop sooner. Affinity masks and CPU counts do not show a quota.",
     "Lift the limit (docker --cpus, Kubernetes limits.cpu, systemd CPUQuota=), or stay below it in cores.",
 )
 CPUSET = Subject(
     "cpuset",
-    "Only some of the machine's CPUs may be used. What is left out may be given to others, who share caches, memory, "
-    "and the cores that are allowed only in part.",
+    "Only some of the machine's CPUs may be used. Others may use the rest, and share caches, memory, and cores that "
+    "are only partly allowed.",
     "Ask for whole cores, better whole caches or sockets (taskset, docker --cpuset-cpus, Slurm --exclusive), or leave "
     "divided cores out with reserve.",
 )
 THREAD_VARIABLES = Subject(
     "thread variables",
-    "Thread pools obey them without a word. A sweep clears them for its own runs, so its figures are safe; a program "
-    "started by hand to compare with is not.",
-    "unset them in this shell and in what it reads at its start.",
+    "Thread pools follow them silently. A sweep clears them for its runs, so its figures are safe; a program started "
+    "by hand for comparison is not.",
+    "unset them in this shell and in its startup files.",
 )
 HUGE_PAGES = Subject(
     "THP",
-    "With huge pages for everybody, how much of a program's memory gets them depends on how fragmented memory is, and "
-    "a kernel thread joins pages while steps are timed: launches differ, and so do days.",
+    "With huge pages for all programs, the part of a program's memory that gets them depends on fragmentation, and a "
+    "kernel thread joins pages during steps: launches and days differ.",
     "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
 )
 NUMA_BALANCING = Subject(
     "NUMA balancing",
-    "The kernel takes pages away to see who asks for them, and moves them between nodes while steps are timed. A sweep "
-    'with memory = "local" or "interleave" is exempt; one with "none", and a program started by hand, is not.',
+    "The kernel unmaps pages to see which node uses them, and moves them between nodes during steps. A sweep with "
+    'memory = "local" or "interleave" is exempt; memory = "none" and programs started by hand are not.',
     "echo 0 | sudo tee /proc/sys/kernel/numa_balancing",
 )
 ADDRESSES = Subject(
     "ASLR",
-    "Where a program lies in memory is worth some percent of its speed. With random addresses every launch draws anew, "
-    "and the spread over launches shows it; with fixed ones all launches share one draw that looks precise.",
+    "The addresses of a program change its speed by some percent. With random addresses the spread over launches shows "
+    "this; with fixed addresses all launches share one bias and look precise.",
     "echo 2 | sudo tee /proc/sys/kernel/randomize_va_space",
 )
 METERS = Subject(
     "energy meters",
-    "Runs have energy only where a meter may be read; nothing else depends on it.",
+    "Runs have energy only if a meter may be read; nothing else depends on it.",
     "Run as root, or have root give: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; for a GPU, install "
     "the NVIDIA driver and, in the clone of scaling, pip install '.[energy]'.",
 )
 CAPS = Subject(
     "caps",
-    "Studies of caps set limits of power and clocks; others need none.",
+    "Only studies of caps set limits of power and clocks.",
     "Run as root, or leave these caps out of the study.",
 )
 VIRTUAL = Subject(
     "virtual machine",
-    "A virtual CPU may be a hardware thread of a core that others use, may wander, and sees neither clocks nor caches "
-    "as they are: topology and figures hold for this guest, not for the processor it names.",
+    "A virtual CPU may share its core with others, may move between cores, and does not see the real clocks and "
+    "caches: topology and figures hold for this guest, not for the processor it names.",
     "Measure on the host or a bare-metal instance for figures of the processor; look at steal in the rows otherwise.",
 )

@@ -1,7 +1,6 @@
-"""Reads a machine's vitals from procfs and sysfs, below any root folder. Changes nothing, and needs no privileges.
+"""Reads a machine's vitals from procfs and sysfs of this machine or a recording, without changes or privileges.
 
-A file that is not there, may not be read or holds something else than it should is a fact not known, not an error:
-the rest of the examination goes on.
+A value whose file is missing, unreadable or malformed is unknown, not an error.
 """
 
 import os
@@ -17,7 +16,6 @@ from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.readings import (
     Clock,
-    CpuInterrupts,
     CpuTicks,
     Memory,
     Moment,
@@ -29,34 +27,28 @@ from scaling.machine.doctor.readings import (
     since_boot,
     span,
 )
-from scaling.machine.files import numbered_folders, read_text
+from scaling.machine.files import numbered_folders, read_number, read_text
 from scaling.machine.gpus import NVIDIA_DEVICE, Gpu, find_gpu
-from scaling.machine.power import find_meters, zones
-from scaling.machine.power_limits import Range, common_range, limit_files
+from scaling.machine.power import CPU_FOLDER, Range, common_range, find_meters, limit_files, zones
 from scaling.machine.sysfs import HERE
 from scaling.machine.topology import Topology
 
-# Long enough to count ticks of a hundredth of a second, short enough to wait for.
+# Ticks are a hundredth of a second.
 SECONDS_BETWEEN_READINGS = 1.0
 
-CPU_FOLDER = "sys/devices/system/cpu"
-
-# Names that firmware gives to machines which are none; only asked where the processor itself cannot say.
+# Product names of virtual machines, for processors without a flag.
 VIRTUAL_PRODUCTS = ("kvm", "qemu", "vmware", "virtual", "xen", "bochs", "openstack")
 
-# Thermometers that sit in the processor, by words in a zone's type, and by the name of their driver.
+# Thermometers of the processor, by words in a zone's type, and by driver.
 PROCESSOR_ZONES = ("cpu", "pkg", "core", "soc")
 PROCESSOR_DRIVERS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 
-# Above these a processor slows itself down or is shut down; 'active' only turns a fan on.
+# Trip points at which a processor slows down or is shut down; 'active' only turns a fan on.
 SLOWING_TRIPS = ("passive", "hot", "critical")
 
 
 def read_vitals(root: Path, pause: Callable[[], object] | None = None) -> Vitals:
-    """The machine's vitals; counters are read before and after the pause, or once where there is none.
-
-    A recorded machine is read once: nothing in it moves.
-    """
+    """The machine's vitals; counters are read before and after the pause, or once without it."""
     before = _moment(root) if pause else None
     if pause:
         pause()
@@ -74,25 +66,20 @@ def read_vitals(root: Path, pause: Callable[[], object] | None = None) -> Vitals
 
 
 def _power_access(root: Path) -> PowerAccess:
-    """Which meters may be read and which caps be set; nothing is set to find out."""
-    gpu, unreadable = None, [*_unreadable_zones(root)]
+    """The meters that may be read and the caps that may be set, without setting any."""
+    gpu, problems = None, []
     if root == HERE and (root / NVIDIA_DEVICE).exists():
         try:
             gpu = find_gpu()
         except MachineError as error:
-            unreadable.append(f"GPU ({str(error).partition(';')[0]})")
+            problems.append(f"GPU ({str(error).partition(';')[0]})")
     meters = [meter.name for meter in find_meters(root, gpu).meters]
+    unreadable = [zone.name for zone in zones(root) if zone.name not in meters]
     caps: list[str] = []
     unsettable: list[str] = []
     for name, may_set, ends in (*_cpu_caps(root), *(_gpu_caps(gpu) if gpu else ())):
         (caps if may_set else unsettable).append(f"{name} {_range_words(*ends)}".rstrip())
-    return PowerAccess(tuple(meters), tuple(unreadable), tuple(caps), tuple(unsettable))
-
-
-def _unreadable_zones(root: Path) -> Iterator[str]:
-    """The zones of RAPL that are there and no meter."""
-    readable = {meter.name for meter in find_meters(root).meters}
-    return (zone.name for zone in zones(root) if zone.name not in readable)
+    return PowerAccess(tuple(meters), (*unreadable, *problems), tuple(caps), tuple(unsettable))
 
 
 def _cpu_caps(root: Path) -> Iterator[tuple[str, bool, Range]]:
@@ -104,7 +91,7 @@ def _cpu_caps(root: Path) -> Iterator[tuple[str, bool, Range]]:
 
 
 def _gpu_caps(gpu: Gpu) -> Iterator[tuple[str, bool, Range]]:
-    """NVML lets root alone set them."""
+    """The caps of the GPU, which only root may set."""
     yield "gpu_power_watts", os.geteuid() == 0, gpu.power_range() or (None, None)
     yield "gpu_max_mhz", os.geteuid() == 0, (None, gpu.highest_mhz())
 
@@ -120,8 +107,8 @@ def _settings(root: Path) -> Settings:
         turbo=_turbo(root),
         smt_control=read_text(root / CPU_FOLDER / "smt/control"),
         huge_pages=_chosen(root / "sys/kernel/mm/transparent_hugepage/enabled"),
-        numa_balancing=_number(root / "proc/sys/kernel/numa_balancing"),
-        address_randomness=_number(root / "proc/sys/kernel/randomize_va_space"),
+        numa_balancing=read_number(root / "proc/sys/kernel/numa_balancing"),
+        address_randomness=read_number(root / "proc/sys/kernel/randomize_va_space"),
         virtual=_virtual(root),
         reports_isolated=(root / CPU_FOLDER / "isolated").exists(),
         reports_mask=(root / "proc/self/status").exists(),
@@ -136,18 +123,18 @@ def _clocks(root: Path) -> Iterator[Clock]:
 
 
 def _turbo(root: Path) -> bool | None:
-    """Whether clocks may rise above the nominal one: Intel's driver says when not, the others when."""
-    forbidden = _number(root / CPU_FOLDER / "intel_pstate/no_turbo")
+    """Whether clocks may rise above the nominal one."""
+    forbidden = read_number(root / CPU_FOLDER / "intel_pstate/no_turbo")
     if forbidden is not None:
         return forbidden == 0
     folder = root / CPU_FOLDER
-    switches = map(_number, (folder / "cpufreq/boost", *folder.glob("cpu*/cpufreq/boost")))
+    switches = map(read_number, (folder / "cpufreq/boost", *folder.glob("cpu*/cpufreq/boost")))
     known = [switch for switch in switches if switch is not None]
     return any(known) if known else None
 
 
 def _virtual(root: Path) -> bool | None:
-    """Whether a hypervisor is below: x86 processors say so in a flag, POWER names its platform, else firmware may."""
+    """Whether this is a guest of a hypervisor, by the flag of x86, the platform of POWER, or the firmware."""
     about = _named_lines(root / "proc/cpuinfo", ":")
     if "flags" in about:
         return "hypervisor" in about["flags"].split()
@@ -162,39 +149,35 @@ def _virtual(root: Path) -> bool | None:
 def _moment(root: Path) -> Moment:
     swapping = _named_lines(root / "proc/vmstat", " ")
     pages = [int(swapping[name]) for name in ("pswpin", "pswpout") if swapping.get(name, "").isdecimal()]
+    throttled = None
+    with suppress(ValueError):
+        throttled = throttled_periods(root)
     return Moment(
         uptime_seconds=_first_float(root / "proc/uptime"),
-        ticks=tuple(_ticks(root)),
-        interrupts=tuple(_interrupts(root)),
+        ticks=dict(_ticks(root)),
+        interrupts=dict(_interrupts(root)),
         swapped_pages=sum(pages) if pages else None,
-        throttled_periods=_throttled_periods(root),
+        throttled_periods=throttled,
     )
 
 
-def _throttled_periods(root: Path) -> int | None:
-    try:
-        return throttled_periods(root)
-    except ValueError:
-        return None
-
-
-def _ticks(root: Path) -> Iterator[CpuTicks]:
-    """Ticks by CPU. Time as a guest stands in user and nice as well; waiting for a disk is idleness."""
+def _ticks(root: Path) -> Iterator[tuple[int, CpuTicks]]:
+    """Ticks by CPU; user and nice include guest time, and waiting for a disk is idle time."""
     lines = (read_text(root / "proc/stat") or "").splitlines()
     for match in filter(None, (re.fullmatch(r"cpu(\d+)((?: +\d+){8,})", line.rstrip()) for line in lines)):
         user, nice, system, idle, waiting, irq, softirq, stolen = map(int, match[2].split()[:8])
         busy = user + nice + system + irq + softirq
-        yield CpuTicks(int(match[1]), busy, stolen, busy + stolen + idle + waiting)
+        yield int(match[1]), CpuTicks(busy, stolen, busy + stolen + idle + waiting)
 
 
-def _interrupts(root: Path) -> Iterator[CpuInterrupts]:
-    """Device interrupts by CPU: the numbered lines, but for timers, which are the CPU's own and cannot be moved."""
+def _interrupts(root: Path) -> Iterator[tuple[int, int]]:
+    """Device interrupts by CPU: the numbered lines without timers, which belong to a CPU and cannot be moved."""
     header, *lines = (read_text(root / "proc/interrupts") or "").splitlines() or [""]
     cpus = [int(word[3:]) for word in header.split() if re.fullmatch(r"CPU\d+", word)]
     devices = [line.split()[1:] for line in lines if re.match(r" *\d+:", line) and "timer" not in line]
     for column, cpu in enumerate(cpus):
         counts = [int(words[column]) for words in devices if len(words) > column and words[column].isdecimal()]
-        yield CpuInterrupts(cpu, sum(counts))
+        yield cpu, sum(counts)
 
 
 def _memory(root: Path) -> Memory | None:
@@ -211,22 +194,22 @@ def _memory(root: Path) -> Memory | None:
 
 
 def _waiting(path: Path) -> float | None:
-    """The share of the last ten seconds in which some task waited."""
+    """The share of the last ten seconds in which a task waited."""
     match = re.match(r"some avg10=(\d+(?:\.\d+)?) ", read_text(path) or "")
     return float(match[1]) / 100 if match else None
 
 
 def _zones(root: Path) -> Iterator[Sensor]:
     for folder in numbered_folders(root / "sys/class/thermal", "thermal_zone").values():
-        name, reading = read_text(folder / "type") or "", _number(folder / "temp")
+        name, reading = read_text(folder / "type") or "", read_number(folder / "temp")
         if reading is not None and any(word in name.lower() for word in PROCESSOR_ZONES):
             yield Sensor(name, reading / 1000, _lowest_trip(folder))
 
 
 def _lowest_trip(folder: Path) -> float | None:
-    """Where a zone begins to slow the processor down; trip points at zero or below have not been set."""
+    """The temperature at which a zone slows the processor down, ignoring unset trip points (0 or below)."""
     slowing = [path for path in folder.glob("trip_point_*_type") if read_text(path) in SLOWING_TRIPS]
-    trips = [_number(path.with_name(path.name.replace("_type", "_temp"))) for path in slowing]
+    trips = [read_number(path.with_name(path.name.replace("_type", "_temp"))) for path in slowing]
     return min((trip / 1000 for trip in trips if trip is not None and trip > 0), default=None)
 
 
@@ -234,13 +217,13 @@ def _monitors(root: Path) -> Iterator[Sensor]:
     for folder in numbered_folders(root / "sys/class/hwmon", "hwmon").values():
         name = read_text(folder / "name") or ""
         for path in sorted(folder.glob("temp*_input")) if name in PROCESSOR_DRIVERS else ():
-            reading, limit = _number(path), _number(path.with_name(path.name.replace("_input", "_crit")))
+            reading, limit = read_number(path), read_number(path.with_name(path.name.replace("_input", "_crit")))
             if reading is not None:
                 yield Sensor(name, reading / 1000, limit / 1000 if limit and limit > 0 else None)
 
 
 def _named_lines(path: Path, separator: str) -> dict[str, str]:
-    """The lines of a file that give a name and a value; where a name comes again, the first one counts."""
+    """Names and values of the lines of a file; the first line of a name counts."""
     lines = reversed((read_text(path) or "").splitlines())
     parted = (line.partition(separator) for line in lines)
     return {name.strip(): value.strip() for name, present, value in parted if present}
@@ -252,11 +235,6 @@ def _chosen(path: Path) -> str | None:
     return match[1] if match else None
 
 
-def _number(path: Path) -> int | None:
-    text = read_text(path)
-    return int(text) if text and re.fullmatch(r"-?\d+", text) else None
-
-
 def _first_float(path: Path) -> float | None:
     """The first number of a line such as '0.52 0.58 0.59 1/467 12345'."""
     match = re.match(r"\d+(?:\.\d+)?", read_text(path) or "")
@@ -264,9 +242,9 @@ def _first_float(path: Path) -> float | None:
 
 
 def examine(topology: Topology, root: Path = HERE) -> list[Finding]:
-    """What the doctor finds; activity only on this machine, where it can be watched for a moment."""
+    """The findings of the doctor, with recent activity on this machine only."""
     try:
         vitals = read_vitals(root, (lambda: time.sleep(SECONDS_BETWEEN_READINGS)) if root == HERE else None)
     except ValueError as error:  # a number of thousands of digits
-        raise MachineError(f"what is recorded below {root} cannot be understood: {error}") from error
+        raise MachineError(f"the recording in {root} cannot be parsed: {error}; the recording is damaged") from error
     return list(findings(topology, vitals, os.environ))

@@ -1,11 +1,11 @@
-"""A machine's readings as values: how it is set up, what it is doing, and what its counters rose by. Pure.
+"""A machine's readings as values: its settings, its state, and the rise of its counters. Pure.
 
-What is not known is None, or an empty tuple. A counter that is missing, or that began anew between two readings,
-makes a figure that is not known, never a zero. What a reading does to a measurement is the part of `checks`.
+Unknown values are None or empty. A counter that is missing or was reset between two readings gives an unknown value,
+never 0.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 Count = TypeVar("Count", int, float)
@@ -13,36 +13,27 @@ Count = TypeVar("Count", int, float)
 
 @dataclass(frozen=True, slots=True)
 class CpuTicks:
-    """The clock ticks one CPU has spent on anybody's work, has lost to the hypervisor, and has lived through in all."""
+    """The clock ticks of a CPU: busy, stolen by the hypervisor, and in total."""
 
-    cpu: int
     busy: int
     stolen: int
     total: int
 
 
 @dataclass(frozen=True, slots=True)
-class CpuInterrupts:
-    """The device interrupts one CPU has served."""
-
-    cpu: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class Moment:
-    """All counters, read at one moment."""
+    """All counters at one moment, ticks and device interrupts by CPU."""
 
     uptime_seconds: float | None = None
-    ticks: tuple[CpuTicks, ...] = ()
-    interrupts: tuple[CpuInterrupts, ...] = ()
+    ticks: Mapping[int, CpuTicks] = field(default_factory=dict)
+    interrupts: Mapping[int, int] = field(default_factory=dict)
     swapped_pages: int | None = None
     throttled_periods: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """The shares of a span in which one CPU was busy, and was stolen."""
+    """The shares of a span in which a CPU was busy and stolen."""
 
     cpu: int
     busy: float
@@ -50,31 +41,23 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
-class InterruptRate:
-    """The device interrupts one CPU served per second."""
-
-    cpu: int
-    per_second: float
-
-
-@dataclass(frozen=True, slots=True)
 class Span:
-    """What went on between two moments; its words say when that was."""
+    """Activity between two moments, with device interrupts per second by CPU; `words` say when."""
 
     words: str
     activity: tuple[Activity, ...] = ()
-    interrupts: tuple[InterruptRate, ...] = ()
+    interrupts: Mapping[int, float] = field(default_factory=dict)
     swapped_pages_per_second: float | None = None
     throttled_periods: int | None = None
 
     def on(self, cpus: Collection[int]) -> tuple[Activity, ...]:
-        """The activity of some CPUs only."""
+        """The activity of these CPUs."""
         return tuple(share for share in self.activity if share.cpu in cpus)
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Who sets the clock of one CPU: the governor, and the driver it works through."""
+    """The governor and the driver that set the clock of a CPU."""
 
     cpu: int
     governor: str
@@ -83,7 +66,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the kernel is set up, and which of its lists it shows at all."""
+    """Settings of the kernel, and the lists that it reports."""
 
     clocks: tuple[Clock, ...] = ()
     turbo: bool | None = None
@@ -99,7 +82,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory and swap space; available is what programs can still have without swapping."""
+    """Memory and swap space; available memory can be allocated without swapping."""
 
     total_bytes: int
     available_bytes: int | None
@@ -109,7 +92,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """The shares of the last ten seconds in which some task waited for a CPU, and for memory."""
+    """The shares of the last ten seconds in which a task waited for a CPU, and for memory."""
 
     cpu: float | None
     memory: float | None
@@ -117,7 +100,7 @@ class Pressure:
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """A thermometer of the processor, and where its limit lies if it says."""
+    """A thermometer of the processor, and its limit if reported."""
 
     name: str
     celsius: float
@@ -126,8 +109,7 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class PowerAccess:
-    """Meters of energy and caps of power and clocks, in words: those that may be used, and those that are not
-    permitted."""
+    """The usable and the forbidden meters of energy and caps of power and clocks, in words."""
 
     meters: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
@@ -137,7 +119,7 @@ class PowerAccess:
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """A machine under examination. A recorded one does not move: its latest span is the one since boot."""
+    """A machine under examination; the recent span of a recording is the one since boot."""
 
     settings: Settings
     load: float | None
@@ -150,52 +132,38 @@ class Vitals:
 
 
 def span(words: str, before: Moment, after: Moment) -> Span:
-    """What went on from one moment to another."""
+    """The activity from one moment to another."""
     seconds = _rise(before.uptime_seconds, after.uptime_seconds)
     swapped = _rise(before.swapped_pages, after.swapped_pages)
+    rises = {cpu: _rise(before.interrupts.get(cpu), number) for cpu, number in after.interrupts.items()}
     return Span(
         words,
         activity=_activity(before.ticks, after.ticks),
-        interrupts=_interrupt_rates(before.interrupts, after.interrupts, seconds),
+        interrupts={cpu: rise / seconds for cpu, rise in rises.items() if seconds and rise is not None},
         swapped_pages_per_second=swapped / seconds if seconds and swapped is not None else None,
         throttled_periods=_rise(before.throttled_periods, after.throttled_periods),
     )
 
 
 def since_boot(now: Moment) -> Span:
-    """What went on since every counter stood at zero: all that one reading of a machine gives."""
-    start = Moment(
-        uptime_seconds=0.0,
-        ticks=tuple(CpuTicks(ticks.cpu, 0, 0, 0) for ticks in now.ticks),
-        interrupts=tuple(CpuInterrupts(served.cpu, 0) for served in now.interrupts),
-        swapped_pages=0,
-        throttled_periods=0,
-    )
-    return span("since boot", start, now)
+    """The activity since all counters were 0, from a single reading."""
+    ticks = dict.fromkeys(now.ticks, CpuTicks(0, 0, 0))
+    return span("since boot", Moment(0.0, ticks, dict.fromkeys(now.interrupts, 0), 0, 0), now)
 
 
-def _activity(before: tuple[CpuTicks, ...], after: tuple[CpuTicks, ...]) -> tuple[Activity, ...]:
-    """Shares of the ticks that passed; a CPU that was not there both times, or saw no tick pass, is left out."""
-    earlier = {ticks.cpu: ticks for ticks in before}
-    pairs = ((earlier[now.cpu], now) for now in after if now.cpu in earlier)
+def _activity(before: Mapping[int, CpuTicks], after: Mapping[int, CpuTicks]) -> tuple[Activity, ...]:
+    """Shares of the ticks between two readings, without CPUs that lack a reading or had no tick."""
+    pairs = ((cpu, before[cpu], now) for cpu, now in after.items() if cpu in before)
     return tuple(
-        Activity(now.cpu, _share(then.busy, now.busy, passed), _share(then.stolen, now.stolen, passed))
-        for then, now in pairs
+        Activity(cpu, _share(then.busy, now.busy, passed), _share(then.stolen, now.stolen, passed))
+        for cpu, then, now in pairs
         if (passed := now.total - then.total) > 0
     )
 
 
 def _share(before: int, after: int, passed: int) -> float:
-    """A part of what passed. Of idle time waiting for disks may shrink again, and the parts then exceed the whole."""
+    """A share of the ticks that passed, at most 1: the counter of waiting for disks may fall, and the total with it."""
     return min(1.0, max(0, after - before) / passed)
-
-
-def _interrupt_rates(
-    before: tuple[CpuInterrupts, ...], after: tuple[CpuInterrupts, ...], seconds: float | None
-) -> tuple[InterruptRate, ...]:
-    earlier = {served.cpu: served.count for served in before}
-    rises = ((now.cpu, _rise(earlier.get(now.cpu), now.count)) for now in after)
-    return tuple(InterruptRate(cpu, rise / seconds) for cpu, rise in rises if seconds and rise is not None)
 
 
 def _rise(before: Count | None, after: Count | None) -> Count | None:

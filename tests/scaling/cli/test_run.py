@@ -82,7 +82,7 @@ def test_the_value_of_a_variable_of_the_shell_is_kept_nowhere_and_the_same_is_ne
     assert {row.left_out for row in read_rows(folder)} == {("PLANET",)}
     assert "all 3 runs" in scaling(*command).stderr
     monkeypatch.setenv("PLANET", "venus")
-    assert "program 'planet' was described otherwise" in scaling(*command).stderr
+    assert "program 'planet' had another description" in scaling(*command).stderr
     assert "PLANET has another value" in complaint(scaling("sweep", folder / "study.toml", "-o", folder))
 
 
@@ -153,7 +153,7 @@ def test_a_program_that_is_edited_while_it_is_measured_gets_no_answer(folder, sc
         (["sweep", "ls"], "'ls' is a program, … scaling run -- ls"),
         (["sweep", "/bin/ls"], "'/bin/ls' is a program,"),
         (["ls", "-l", "a b"], "scaling run -- ls -l 'a b'"),
-        (["run", "--", "./nowhere"], "no program './nowhere' is found"),
+        (["run", "--", "./nowhere"], "program './nowhere' is missing"),
         (
             ["run", "--env", "NOT_THERE", "--", "true"],
             "variable NOT_THERE",

@@ -208,7 +208,7 @@ def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
         (["cores=0"], "key 'cores' cannot be 0"),
         (["placements=cpus:0,4095"], "CPU 4095 is not online"),
         (["workloads=alexnot"], "unknown workload 'alexnot'"),
-        (["workloads=command: ./nowhere"], "no program './nowhere'"),
+        (["workloads=command: ./nowhere"], "program './nowhere' is missing"),
         (["core=2"], "did you mean 'cores'?"),
     ],
 )
@@ -288,9 +288,9 @@ def test_a_quota_below_the_cores_asked_for_is_refused(folder, one_cpu_quota):
         (one_cpu_quota / "cgroup.procs").write_text(str(os.getpid()))
 
     message = complaint(scaling("sweep", *SMALL, "--set", "cores=2", "-o", folder, preexec_fn=join))
-    assert "2 CPUs were asked for, but the CPU quota of this control group gives only 1 CPUs' worth of time" in message
+    assert "2 CPUs were asked for, but the CPU quota of this control group is 1; raise" in message
     completed = scaling("sweep", *SMALL, "-o", folder, preexec_fn=join)
-    assert "goes up to 1" in completed.stderr
+    assert "the study ends at 1 core" in completed.stderr
     assert {row.run.point.cores for row in read_rows(folder)} == {1}
 
 

@@ -137,7 +137,7 @@ def test_a_count_the_machine_lacks_is_refused_with_the_count_there_is(case):
     there_are = len(serving(machine, request))
     with pytest.raises(PlacementError) as error:
         place(topology_of(machine), replace(request, cores=there_are + 1))
-    assert f"only {there_are} such cores" in str(error.value)
+    assert f"only {there_are} usable cores" in str(error.value)
 
 
 @many_machines
@@ -316,7 +316,7 @@ def test_a_reserved_cpu_spoils_its_whole_core():
 def test_isolated_cpus_are_not_used_unasked(policy):
     machine = replace(TWO_SOCKETS, isolated=parse_list("1,5"))
     assert {1, 5}.isdisjoint(chosen(machine, 3, placement=policy).flat)
-    assert "only 3 such cores" in refused(machine, 4, placement=policy)
+    assert "only 3 usable cores" in refused(machine, 4, placement=policy)
 
 
 def test_isolated_cpus_are_used_when_named_and_a_caution_says_so():
@@ -354,7 +354,7 @@ NUMA_MACHINE = replace(
 def test_a_run_stays_within_its_domain(within, cpus):
     count = len(cpus.split())
     assert shown(chosen(NUMA_MACHINE, count, within=within)) == cpus
-    assert f"only {count} such cores" in refused(NUMA_MACHINE, count + 1, within=within)
+    assert f"only {count} usable cores" in refused(NUMA_MACHINE, count + 1, within=within)
 
 
 def test_scatter_within_a_domain_scatters_over_its_groups():
@@ -387,13 +387,13 @@ def test_a_domain_the_machine_lacks_is_refused_and_its_own_are_named(within, kno
 
 
 def test_a_node_without_cpus_has_no_cores():
-    assert "only 0 such cores" in refused(NUMA_MACHINE, 1, within="M250")
+    assert "only 0 usable cores" in refused(NUMA_MACHINE, 1, within="M250")
 
 
 def test_a_core_type_can_be_chosen():
     assert shown(chosen(HYBRID, 2, core_type="atom")) == "8 9"
     assert shown(chosen(GB10, 6, core_type="0x00000000410fd851")) == "5 6 7 8 9 15"
-    assert "only 4 such cores" in refused(HYBRID, 5, core_type="core")
+    assert "only 4 usable cores" in refused(HYBRID, 5, core_type="core")
 
 
 def test_a_core_type_the_machine_lacks_is_refused_and_its_own_are_named():
@@ -423,8 +423,8 @@ def test_an_explicit_list_keeps_the_users_order():
 
 
 def test_an_explicit_list_is_counted_in_cores_and_siblings_as_they_are():
-    assert "only 1 such cores" in refused(TWO_SOCKETS, 2, placement="cpus:0,4")
-    assert "only 1 such cores" in refused(TWO_SOCKETS, 2, smt=2, placement="cpus:0,4,1")
+    assert "only 1 usable cores" in refused(TWO_SOCKETS, 2, placement="cpus:0,4")
+    assert "only 1 usable cores" in refused(TWO_SOCKETS, 2, smt=2, placement="cpus:0,4,1")
 
 
 @pytest.mark.parametrize(
@@ -446,7 +446,7 @@ def test_an_explicit_list_is_checked(text, because):
 
 
 def test_a_reserved_cpu_spoils_its_core_in_an_explicit_list_too():
-    assert "only 1 such cores" in refused(TWO_SOCKETS, 2, placement="cpus:0,1", reserve=parse_list("4"))
+    assert "only 1 usable cores" in refused(TWO_SOCKETS, 2, placement="cpus:0,1", reserve=parse_list("4"))
 
 
 # --- what comes with an answer ---

@@ -49,8 +49,7 @@ def test_a_counter_for_root_alone_is_explained_in_a_sentence():
             found = find_meters(root)
     assert found.meters == ()
     assert found.problems == (
-        f"the energy of package 0 may be read by root alone ({counter}); run as root, or have root give: chmod a+r "
-        f"{counter}",
+        f"only root may read the energy of package 0 ({counter}); run as root, or have root give: chmod a+r {counter}",
     )
 
 
@@ -71,7 +70,7 @@ def test_a_counter_that_holds_no_number_is_no_meter(tmp_path):
     write(tmp_path, {"sys/class/powercap/intel-rapl:0/energy_uj": "none"})
     found = find_meters(tmp_path)
     assert found.meters == ()
-    assert "holds 'none', and no number" in found.problems[0]
+    assert "has 'none', not a number" in found.problems[0]
 
 
 def test_a_power_meter_of_the_board_is_read_in_watts(tmp_path):
@@ -110,5 +109,5 @@ def test_a_gpu_counts_energy_or_shows_its_power_alone(invented_gpu):
 
 
 def test_a_gpu_that_is_not_there_is_refused(invented_gpu):
-    with pytest.raises(MachineError, match="GPU can be asked"):
+    with pytest.raises(MachineError, match="GPU cannot be read"):
         find_gpu({"CUDA_VISIBLE_DEVICES": "3"})

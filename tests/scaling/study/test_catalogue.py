@@ -61,7 +61,7 @@ def test_what_xla_cannot_compile_is_refused_with_the_reason():
 @pytest.mark.parametrize("name", ["calibrated", "stream", "command: true"])
 def test_what_is_no_network_is_fed_with_nothing_else(name):
     fed = study(f'workloads = ["autoenc", "{name}"]\ndata = ["fixed", "fresh"]')
-    with pytest.raises(StudyError, match=rf"workload '{name}': it is no network and has no batches, .* leave data out"):
+    with pytest.raises(StudyError, match=rf"'{name}': it is not a network and has no batches, .* leave data out"):
         check_workloads(fed, read_catalogue())
     check_workloads(study('workloads = "autoenc"\ndata = "pipeline"'), read_catalogue())
 
@@ -149,7 +149,7 @@ def test_what_a_step_is_fed_with_has_no_operations_of_its_own():
 
 @pytest.mark.parametrize("name", ["calibrated", "calibrated serial=0.5", "command: true"])
 def test_what_is_no_network_is_refused(name):
-    with pytest.raises(StudyError, match=rf"workload '{name}': it is no network, .* there are alexnet, "):
+    with pytest.raises(StudyError, match=rf"workload '{name}': it is not a network, .* there are alexnet, "):
         check_traceable(study(f'workloads = ["{name}"]'), read_catalogue(), 12)
 
 

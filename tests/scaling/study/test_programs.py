@@ -72,9 +72,9 @@ def test_placeholders_are_filled_in_and_all_other_braces_are_left_alone():
         ('name = "a"', "key 'command' is missing"),
         ('name = "a"\ncommand = "x"\ncomand = "y"', "did you mean 'command'?"),
         ('name = "a"\ncommand = "x {treads}"', "unknown placeholder {treads}"),
-        ('name = "a"\ncommand = "\'"', "does not end well"),
+        ('name = "a"\ncommand = "\'"', "close its quotes"),
         ('name = "a"\ncommand = "x"\nthroughput = "rate"', "has 0 groups"),
-        ('name = "a"\ncommand = "x"\nthroughput = "("', "is no regular expression"),
+        ('name = "a"\ncommand = "x"\nthroughput = "("', "is not a regular expression"),
         ('name = "a"\ncommand = "x"\nthroughput = "(a)"\nseconds = "(b)"', "throughput or seconds"),
         ('name = "a"\ncommand = "x"\nsteps = 0', "key 'steps' cannot be 0"),
     ],
@@ -106,7 +106,7 @@ def test_a_folder_takes_further_programs_but_none_that_was_described_otherwise()
     more = read(TOML + '[[programs]]\nname = "pigz"\ncommand = "pigz -p {threads} data"\n')
     runs = {one: plan(one, machine(4)).runs for one in (begun, changed, more)}
     assert incompatibility(begun, more, runs[begun], runs[more]) is None
-    assert incompatibility(begun, changed, runs[begun], runs[changed]) == "program 'zstd' was described otherwise"
+    assert incompatibility(begun, changed, runs[begun], runs[changed]) == "program 'zstd' had another description"
     assert "programs was ['zstd', 'sysbench', 'pigz']" in incompatibility(more, begun, runs[more], runs[begun])
 
 

@@ -61,9 +61,11 @@ def test_a_wrong_value_is_refused_with_the_key_and_what_it_takes(line, message):
 
 def test_another_framework_or_device_carries_out_no_program():
     mine = '[[programs]]\nname = "mine"\ncommand = "true"'
-    assert mentions(refusal(f'framework = "torch"\n{mine}'), "study smt.toml: program 'mine' … framework is ['torch']")
+    assert mentions(
+        refusal(f'framework = "torch"\n{mine}'), "study smt.toml: program 'mine' … framework cannot be ['torch']"
+    )
     assert study('workloads = "fcn"\nframework = "jax"').framework == ("jax",)
-    assert mentions(refusal(f'device = "gpu"\n{mine}'), "study smt.toml: program 'mine' … device is ['gpu']")
+    assert mentions(refusal(f'device = "gpu"\n{mine}'), "study smt.toml: program 'mine' … device cannot be ['gpu']")
 
 
 def test_threads_of_a_pipeline_are_refused_where_there_is_none_and_so_is_a_program_that_is_to_be_fed():
@@ -72,7 +74,7 @@ def test_threads_of_a_pipeline_are_refused_where_there_is_none_and_so_is_a_progr
         "add data = 'pipeline', or leave pipeline_threads out"
     )
     program = 'data = "fresh"\n[[programs]]\nname = "sort"\ncommand = "sort"'
-    assert "program 'sort' reads" in refusal(program)
+    assert "program 'sort' is not a network" in refusal(program)
     fed = study('workloads = "autoenc"\ndata = ["fixed", "pipeline"]\npipeline_threads = [1, "cores"]')
     assert (fed.data, fed.pipeline_threads) == (("fixed", "pipeline"), (1, "cores"))
 

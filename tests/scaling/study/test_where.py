@@ -39,11 +39,11 @@ def test_points_are_chosen_by_their_settings(text, holds):
     ("text", "sentence"),
     [
         ("core=1", "no setting 'core'; did you mean 'cores'\\?; there are workload, mode, "),
-        ("cores", "write such as workload=vgg"),
-        ("cores=", "that is no condition"),
-        ("=1", "that is no condition"),
+        ("cores", "write conditions such as workload=vgg"),
+        ("cores=", "not a condition"),
+        ("=1", "not a condition"),
     ],
 )
-def test_a_condition_that_is_none_is_refused(text, sentence):
+def test_a_condition_without_an_operator_or_a_value_is_refused(text, sentence):
     with pytest.raises(StudyError, match=sentence):
         parse_where(text)

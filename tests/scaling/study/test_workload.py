@@ -38,7 +38,7 @@ def test_an_entry_that_means_nothing_is_refused(text):
         ("calibrate", "did you mean 'calibrated'?"),
         ("calibrated serail=0.1", "did you mean 'serial'?"),
         ("nowhere.py:build", "no file nowhere.py"),
-        ("command: ./nowhere", "no program './nowhere'"),
+        ("command: ./nowhere", "program './nowhere' is missing"),
     ],
 )
 def test_a_workload_that_is_not_there_is_refused_before_anything_runs(text, message):

@@ -176,7 +176,7 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
             ["calibrated"],
             "workload 'calibrated':",
         ),
-        (["command: true"], "it is no network"),
+        (["command: true"], "it is not a network"),
         (["memnet", "--steps", "2"], "steps 2: … least 3"),
         (["memnet", "--threads", "4096"], "cores=4096 with smt=1 was asked for"),
         (["memnet", "--threads", "few"], "key 'cores' cannot be \"few\""),

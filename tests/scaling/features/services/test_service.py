@@ -75,7 +75,7 @@ def test_a_missing_load_is_called_as_it_is_written():
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"programs": [service(load="generator {clients}")]}, "uses {clients}, and the study has none"),
+        ({"programs": [service(load="generator {clients}")]}, "uses {clients}, but clients is missing"),
         ({"programs": [service()], "clients": [1]}, "no line of a service uses {clients}"),
         ({"programs": [service()], "replicas": [2]}, "cannot be measured in packs"),
     ],

@@ -83,7 +83,7 @@ class Fault:
 PLANTED = {
     "load": Fault("3.50 tasks", texts={"proc/loadavg": "3.50 2.00 1.00 5/467 12345"}),
     "quota": Fault(
-        "2.5 CPUs' worth of time for 8",
+        "2.5 CPUs for 8",
         texts={"proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "250000 100000\n"},
     ),
     "cpuset": Fault("divides 1 core: 1,5", machine=replace(WHOLE, allowed=parse_list("0-4,6-7"))),

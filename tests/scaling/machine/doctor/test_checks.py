@@ -10,7 +10,7 @@ from scaling.machine.cpulist import parse_list
 from scaling.machine.doctor import checks
 from scaling.machine.doctor.findings import Finding, verdict
 from scaling.machine.doctor.procfs import read_vitals
-from scaling.machine.doctor.readings import Activity, Clock, InterruptRate, Memory, Pressure, Sensor, Span
+from scaling.machine.doctor.readings import Activity, Clock, Memory, Pressure, Sensor, Span
 from tests.scaling.cli.here import scaling
 from tests.scaling.machine.doctor.examined import EVERYTHING, HEALTHY, PLANTED, WHOLE, Fault, examine, interrupts, stat
 from tests.scaling.machine.invented import GB10, HYBRID, TWO_SOCKETS, files, machines, many_trees, topology_of, write
@@ -50,10 +50,10 @@ class TestQuota:
         machine = replace(topology_of(WHOLE), quota_cpus=8.0)
         assert checks.quota(machine, True, QUIET).state == "ok"
 
-    def test_periods_that_ran_out_are_counted(self):
+    def test_throttled_periods_are_counted(self):
         machine = replace(topology_of(WHOLE), quota_cpus=1.5)
         finding = checks.quota(machine, True, replace(QUIET, throttled_periods=7))
-        assert (finding.state, "ran out in 7" in finding.value) == ("spoiler", True)
+        assert (finding.state, "used up in 7" in finding.value) == ("spoiler", True)
 
     def test_without_control_groups_nothing_is_known(self):
         assert checks.quota(topology_of(WHOLE), False, QUIET).state == "not available"
@@ -324,7 +324,7 @@ def test_unreported_memory_is_not_available():
 
 @pytest.mark.parametrize(("rate", "state"), [(10, "ok"), (1_000, "caution"), (10_000, "spoiler")])
 def test_interrupts_are_graded_by_the_cpu_that_serves_most(rate, state):
-    recent = replace(QUIET, interrupts=(InterruptRate(0, 5.0), InterruptRate(3, rate), InterruptRate(9, 1e6)))
+    recent = replace(QUIET, interrupts={0: 5.0, 3: rate, 9: 1e6})
     finding = checks.interrupts(EIGHT, recent)
     assert (finding.state, finding.value) == (state, f"at most {rate} per second, on CPU 3, just now")
 
