@@ -122,7 +122,8 @@ def _beside(results: Results, source: OneSource) -> Beside | None:
 def _print_source(source: OneSource, verbose: bool) -> None:
     """Print answers and points on stdout, and notes on stderr, the gravest first."""
     result, points = source.glance(MOST_SERIES), source.points
-    print_answers([answer.sentence for answer in study_answers(result)], verbose)
+    answers = [answer.sentence for answer in study_answers(result)]
+    print_answers(answers, verbose)
     if verbose and sys.stdout.isatty():
         print_table(sparklines_table(points))
         print_lines("")
@@ -132,7 +133,8 @@ def _print_source(source: OneSource, verbose: bool) -> None:
         print_lines("", "step times side by side, and as multiples of the fastest:")
         print_table(backends_table(backends))
     worst = [verdict for verdict in Verdict if verdict is not Verdict.OK]
-    notes = [*source.notes, *point_remarks(points, worst), *grouped(result.complaints), *_explanations(result)]
+    explanations = [sentence for sentence in _explanations(result) if sentence not in answers]
+    notes = [*source.notes, *point_remarks(points, worst), *grouped(result.complaints), *explanations]
     cautions = point_remarks(points, [Verdict.OK])
     named = [f"{source.node_type}: {note}" if source.node_type else note for note in (*notes, *cautions)]
     print_most_important(named, verbose, min(MOST_NOTES, len(notes)))

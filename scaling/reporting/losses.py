@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from math import copysign
 
+from scaling.analysis.decomposition import Decomposition
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.points import series_words, table_by_point, varied_backend
@@ -20,7 +21,6 @@ COMPUTATION = "slower computation or spinning", "faster computation"
 COUNTED = (("more instructions", "fewer instructions"), ("lower IPC", "higher IPC"), ("lower clock", "higher clock"))
 
 NOT_COUNTED, NOT_AVAILABLE = "-", "not available"
-NOT_DECOMPOSED = f"efficiency losses are not available: {REPORTS_TIME}"
 
 
 def losses_table(points: Sequence[ScalingPoint]) -> Table:
@@ -61,15 +61,15 @@ def loss_sentences(points: Sequence[ScalingPoint]) -> list[str]:
     for series, members in groupby(points, key=lambda point: point.summary.point.baseline):
         by_cores = list(members)
         most, fewest = _first_known(reversed(by_cores)), _first_known(by_cores)
-        if most and fewest and most.summary.point.cores > 1:
+        if most and fewest and most[0].summary.point.cores > 1:
             name = series_words(series, named)
-            sentences.append(f"{name}: {loss_words(most)}{_memory_words(fewest, most)}")
+            sentences.append(f"{name}: {_loss_words(*most)}{_memory_words(fewest[0], most[0])}")
     return sentences
 
 
-def _first_known(points: Iterable[ScalingPoint]) -> ScalingPoint | None:
-    """The first point with known losses, or with a known reason for their absence; decomposing all points is slow."""
-    return next((point for point in points if point.decomposition or point.reports_time), None)
+def _first_known(points: Iterable[ScalingPoint]) -> tuple[ScalingPoint, Decomposition] | None:
+    """The first point with known losses; decomposing all points is slow."""
+    return next(((point, known) for point in points if (known := point.decomposition)), None)
 
 
 def _memory_words(one_core: ScalingPoint, point: ScalingPoint) -> str:
@@ -80,11 +80,9 @@ def _memory_words(one_core: ScalingPoint, point: ScalingPoint) -> str:
     return f"; peak memory {memory(many)}{before}"
 
 
-def loss_words(point: ScalingPoint) -> str:
+def _loss_words(point: ScalingPoint, decomposition: Decomposition) -> str:
     """'at 16 cores 31 % is lost to idle or waiting cores, 12 % to slower computation or spinning'."""
-    if point.decomposition is None:
-        return NOT_DECOMPOSED
-    parts = [(point.decomposition.idle, IDLE), (point.decomposition.computation, COMPUTATION)]
+    parts = [(decomposition.idle, IDLE), (decomposition.computation, COMPUTATION)]
     lost = [(_percent(loss), words[0] + _reasons(point, words)) for loss, words in parts if _shown(loss, 1)]
     phrases = [f"{percent} {'' if index else 'is lost '}to {words}" for index, (percent, words) in enumerate(lost)]
     phrases += [f"{_percent(loss)} is gained by {words[1]}" for loss, words in parts if _shown(loss, -1)]
@@ -113,7 +111,9 @@ def _reasons(point: ScalingPoint, words: tuple[str, str]) -> str:
 
 def not_decomposed_sentence(points: Iterable[ScalingPoint]) -> str | None:
     """Why points with CPU times are not decomposed; None without such points."""
-    return NOT_DECOMPOSED if any(point.reports_time for point in points) else None
+    return (
+        f"efficiency losses are not available: {REPORTS_TIME}" if any(point.reports_time for point in points) else None
+    )
 
 
 def not_counted_sentence(points: Iterable[ScalingPoint]) -> str | None:
