@@ -259,7 +259,7 @@ def curve_counts(fit: SeriesFit, most_cores: float) -> Floats:
 def fit(series: Series) -> SeriesFit:
     """A series with its curve."""
     if len(set(series.cores)) < 2:
-        raise SeriesFitError(series.name, _too_few_counts(series))
+        raise SeriesFitError(series.label, _too_few_counts(series))
     counts = measured(series)
     with threadpool_limits(1, "blas"):  # threads for matrices of this size take up to ten times as long on busy cores
         posterior = Posterior(counts, series.scale)
