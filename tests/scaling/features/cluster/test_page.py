@@ -164,7 +164,7 @@ def test_node_types_with_next_to_nothing_give_a_page_with_sentences(tmp_path):
     text = page_of(bare(tmp_path))
     assert "series has a curve" in text_of(text, "answers")
     assert "one: series 'calibrated train'" in text_of(text, "answers")
-    assert "failed: no launch went" in text_of(text, "answers")
+    assert "failed: no launch succeeded" in text_of(text, "answers")
     assert "nothing to compare" in text_of(text, "same-work")
     assert 'id="figures"' not in text
 
