@@ -19,7 +19,7 @@ from scaling.running import cohort, local, messages, processes, servers
 from scaling.running.cohort import ProcessSizes
 from scaling.running.launcher import LaunchResult
 from scaling.running.local import LocalEngine
-from scaling.study.planning import Caps, Cohort, plan
+from scaling.study.planning import Cohort, plan
 from tests.conftest import need
 
 FAULTY = Path(__file__).with_name("faulty.py")
@@ -270,8 +270,7 @@ def test_a_witness_that_one_turn_lacks_is_not_known_of_all_turns_together():
     spans = tuple(TurnSpan(float(at), float(at), at + 1.0) for at in range(4))
     outcome = Outcome("ok", step_seconds=(9.0, 1.0, 4.0, 2.0), turns=turns, sections=Sections(wall=20.0))
     whole = LaunchResult(outcome, Witness(cpu_seconds=6.0, steal_seconds=4.1, threads=3), {}, spans=spans)
-    spec = cohort.MemberSpec(None, None, caps=(Caps(), Caps()))
-    first, second = cohort._by_caps(cohort._Member(spec, turn_caps=[0, 0, 1, 0]), whole)
+    first, second = (cohort._part(whole, [0, 0, 1, 0], index, 2) for index in range(2))
     assert (first.witness.cpu_seconds, first.witness.steal_seconds, first.witness.threads) == (2.0, None, 3)
     assert (second.witness.cpu_seconds, second.witness.steal_seconds) == (4.0, 4.0)
     assert [one.outcome.step_seconds for one in (first, second)] == [(9.0, 1.0, 2.0), (9.0, 4.0)]

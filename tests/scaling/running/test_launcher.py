@@ -195,14 +195,14 @@ def test_of_a_flood_before_a_failure_the_tail_is_kept(row_of):
 
 def test_the_end_of_an_output_that_comes_piece_by_piece_is_kept():
     reader, writer = os.pipe()
-    output = launcher._Output()
+    output = {"stderr": bytearray()}
     for piece in (b"first words", b"x" * launcher.TAIL_BYTES, b"last words"):
         os.write(writer, piece)
         assert launcher._read_piece(output, "stderr", reader)
     os.close(writer)
     assert not launcher._read_piece(output, "stderr", reader)
     os.close(reader)
-    assert (len(output.stderr), output.stderr[-11:]) == (launcher.TAIL_BYTES, b"xlast words")
+    assert (len(output["stderr"]), output["stderr"][-11:]) == (launcher.TAIL_BYTES, b"xlast words")
 
 
 def test_a_daemon_does_not_outlive_its_run(row_of, tmp_path):

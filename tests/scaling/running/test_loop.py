@@ -60,5 +60,5 @@ def test_a_run_whose_row_could_not_be_stored_is_still_to_be_made():
             raise StoreError("no space left")
 
     with pytest.raises(StoreError):
-        measure(schedule, AmdahlMachine(), FullDisk(), seen.append)
+        measure(schedule, AmdahlMachine().execute(schedule), FullDisk(), seen.append)
     assert (schedule.completed, len(schedule.pending), seen) == (0, schedule.total, [])

@@ -70,7 +70,8 @@ def test_children_with_the_mark_are_ended_except_the_spared_and_no_others():
 def test_orphans_that_left_their_session_are_ended_with_the_children():
     code = (
         "import os, subprocess\nfrom scaling.running import marks, processes\nprocesses.adopt_orphans()\n"
-        "shell = subprocess.Popen(['sh', '-c', 'setsid sleep 60 & echo $!; wait'], stdout=subprocess.PIPE)\n"
+        "orphan = \"setsid sh -c 'echo $$; kill -STOP $$' & wait\"\n"
+        "shell = subprocess.Popen(['sh', '-c', orphan], stdout=subprocess.PIPE)\n"
         f"print(int(shell.stdout.readline()), len(processes.end_children('{TEST_MARK}', set())), flush=True)\n"
         "os._exit(0)"
     )

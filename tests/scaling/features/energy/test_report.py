@@ -22,8 +22,9 @@ from scaling.features.energy.report import (
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
 from scaling.results.export import read_export, write_export
-from scaling.results.power import MeterTrace, PowerStore, PowerTrace, read_power
+from scaling.results.power import MeterTrace, PowerTrace, read_power
 from scaling.results.rows import launch_of, row_from_json, row_to_json
+from scaling.results.store import Store
 from tests.mentions import mentions
 from tests.scaling.cli.folders import folder_of as plain_folder
 from tests.scaling.cli.here import json_of, scaling
@@ -144,13 +145,13 @@ def test_power_caps_are_set_against_clock_caps_of_the_same_workload(tmp_path):
 
 def test_power_over_time_is_kept_beside_rows_and_drawn(tmp_path):
     made = rows(CAPS)
-    store = PowerStore(tmp_path)
+    store = Store(tmp_path)
     traces = [
         PowerTrace(row.run, row.started_at, (MeterTrace("package 0", "package", (0.0, 0.1, 5.0), (50.0, 51.0, 49.0)),))
         for row in made
     ]
     for trace in traces:
-        store.append(trace)
+        store.append_power(trace)
     store.close()
     assert [(one.run.key, one.meters) for one in read_power(tmp_path)] == [(one.run.key, one.meters) for one in traces]
     folder = replace(folder_of(made, tmp_path, 8), power=tuple(read_power(tmp_path)))
