@@ -22,11 +22,13 @@ for one in pkgutil.walk_packages(scaling.__path__, "scaling."):
 REMAINING = (
     "test_layers",
     "scaling/test_public_names",
-    *(f"scaling/cli/test_{name}" for name in ("main", "show", "plot", "capacity", "export", "fit", "report")),
+    *(f"scaling/cli/test_{name}" for name in ("main", "show", "capacity", "export", "fit")),
     *(f"scaling/reporting/{name}" for name in ("test_points", "test_schemas", "plots/test_registry")),
     "scaling/api/test_results",
     "scaling/results/test_store",
 )
+PAGES = tuple(f"tests/scaling/cli/test_{name}.py" for name in ("plot", "report"))
+ONE_PAGE = (f"{PAGES[1]}::test_the_page_lies_beside_the_rows_and_its_path_is_printed",)
 
 
 @pytest.mark.slow
@@ -43,8 +45,9 @@ def test_without_a_feature_all_else_works(names, tmp_path):
     run("-c", IMPORT_ALL)
     pytest_words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow")
     # The tests of other features may import it; all other tests are collected once, without any feature.
-    run(*pytest_words, "--collect-only", "tests" if names == NAMES else "tests/scaling/features")
-    run(*pytest_words, *(f"tests/{module}.py" for module in REMAINING))
+    collected, pages = ("tests", PAGES) if names == NAMES else ("tests/scaling/features", ONE_PAGE)
+    run(*pytest_words, "--collect-only", collected)
+    run(*pytest_words, *(f"tests/{module}.py" for module in REMAINING), *pages)
 
 
 def copy_without(features: tuple[str, ...], copy: Path) -> Path:
