@@ -80,7 +80,7 @@ def prepare_comparison(
         common = (*common, f"launches={LAUNCHES}")
     where = folder or DEFAULT_FOLDER / f"{plain.name}-between"
     first, second = (
-        prepare(study, where / name, (*common, variant_setting(text)), full=full)
+        prepare(study, where / name, (*common, *variant_settings(text)), full=full)
         for name, text in zip("AB", variants, strict=True)
     )
     _refuse_other_measuring(first, second)
@@ -89,16 +89,16 @@ def prepare_comparison(
     return job
 
 
-def variant_setting(text: str) -> str:
-    """A variant as a setting; a program replaces the study's workloads."""
+def variant_settings(text: str) -> tuple[str, ...]:
+    """A variant as settings; a program replaces the study's workloads and programs."""
     if text.startswith(COMMAND):
-        return f"workloads={json.dumps([text])}"
+        return f"workloads={json.dumps([text])}", "programs=[]"
     if "=" not in text:
         raise StudyError(
             f"between {text}: write a setting such as intra=2, an interpreter such as python=venv, or a program such "
             f'as "{COMMAND} ./prog {{cores}}"'
         )
-    return text
+    return (text,)
 
 
 def carry_out_comparison(

@@ -3,7 +3,7 @@ from platform import python_version
 
 import pytest
 
-from scaling.api.comparing import LAUNCHES, carry_out_comparison, prepare_comparison, variant_setting
+from scaling.api.comparing import LAUNCHES, carry_out_comparison, prepare_comparison, variant_settings
 from scaling.api.progress import Monitor
 from scaling.errors import StoreError, StudyError
 from scaling.results.store import read_rows
@@ -18,12 +18,18 @@ TINY = ("cores=1", "rounds=1", "turn_seconds=0.02", "workloads=calibrated work=0
     [("intra=2", "intra=2"), ("command: ./new -n={cores}", 'workloads=["command: ./new -n={cores}"]')],
 )
 def test_a_variant_is_a_setting_or_a_program(text, setting):
-    assert variant_setting(text) == setting
+    assert variant_settings(text)[0] == setting
+
+
+def test_a_program_takes_the_place_of_the_programs_of_the_study(tmp_path):
+    (tmp_path / "own.toml").write_text('cores = 1\n[[programs]]\nname = "own"\ncommand = "true"\n')
+    job = prepare_comparison(tmp_path / "own.toml", ("command: true a", "command: true b"), tmp_path / "out")
+    assert [{point.workload for point in one.points} for one in job.jobs] == [{"command: true a"}, {"command: true b"}]
 
 
 def test_anything_else_is_refused_in_a_sentence():
     with pytest.raises(StudyError, match="setting such as intra=2"):
-        variant_setting("faster")
+        variant_settings("faster")
 
 
 def test_both_get_as_many_launches_as_can_show_a_difference_unless_a_number_is_given(tmp_path):
