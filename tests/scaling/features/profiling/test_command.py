@@ -97,7 +97,7 @@ def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_sam
 @pytest.mark.parametrize("points", ["0", "-1", "nan"])
 def test_nothing_is_the_same_within_nothing(points, tmp_path):
     completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", points, "-o", tmp_path / "results")
-    assert f"--reproducible-to {points}: give the percentage points" in complaint(completed)
+    assert f"--reproducible-to {points}: use a number of percentage points" in complaint(completed)
 
 
 def test_what_is_not_known_after_so_many_launches_is_said(folder):

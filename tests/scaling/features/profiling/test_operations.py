@@ -34,7 +34,7 @@ def test_a_number_of_threads_that_is_none_is_refused_in_one_sentence(wish):
     completed = scaling("profile", SMALL, "--predict", wish)
     assert completed.returncode == 2
     assert (
-        completed.stderr == f"scaling: --predict {wish}: give numbers of threads from 1 to 4096, such as 8 or 4,8,16\n"
+        completed.stderr == f"scaling: --predict {wish}: use numbers of threads from 1 to 4096, such as 8 or 4,8,16\n"
     )
 
 
