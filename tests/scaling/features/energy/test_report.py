@@ -22,8 +22,9 @@ from scaling.features.energy.report import (
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
 from scaling.results.export import read_export, write_export
-from scaling.results.power import MeterTrace, PowerStore, PowerTrace, read_power
+from scaling.results.power import MeterTrace, PowerTrace, read_power
 from scaling.results.rows import launch_of, row_from_json, row_to_json
+from scaling.results.store import Store
 from tests.mentions import mentions
 from tests.scaling.cli.folders import folder_of as plain_folder
 from tests.scaling.cli.here import json_of, scaling
@@ -107,7 +108,7 @@ def test_the_commands_show_energy_and_say_where_there_is_none(tmp_path):
     assert refused.returncode == 2
     without = plain_folder(tmp_path / "b", [plain_row()])
     none = scaling("capacity", without, "--objective", "energy")
-    assert (none.returncode, none.stdout.splitlines()[0][:21]) == (1, "energy: not available")
+    assert (none.returncode, none.stdout.splitlines()[0][:23]) == (1, "energy is not available")
 
 
 def test_the_page_and_the_figures_have_energy(tmp_path):
@@ -134,23 +135,23 @@ def test_power_caps_are_set_against_clock_caps_of_the_same_workload(tmp_path):
         ["clock"],
     ]
     assert sum(effect.kind == "both" for effect in effects) == 4
-    assert mentions(kinds_sentence(four_cores), "train, 4 cores: … take 0.70")
+    assert mentions(kinds_sentence(four_cores), "train, 4 cores: … takes 0.70")
     assert kinds_sentence(four_cores).endswith("(CPU ≤ 2400 MHz)")
     understood = evaluate(folder_of(made, tmp_path, 8))
     (drawn,) = panels(picture(understood, "caps"))
     assert drawn.get_title() == "calibrated"
-    assert "clock caps" in page(understood, [])
+    assert "best clock cap" in page(understood, [])
 
 
 def test_power_over_time_is_kept_beside_rows_and_drawn(tmp_path):
     made = rows(CAPS)
-    store = PowerStore(tmp_path)
+    store = Store(tmp_path)
     traces = [
         PowerTrace(row.run, row.started_at, (MeterTrace("package 0", "package", (0.0, 0.1, 5.0), (50.0, 51.0, 49.0)),))
         for row in made
     ]
     for trace in traces:
-        store.append(trace)
+        store.append_power(trace)
     store.close()
     assert [(one.run.key, one.meters) for one in read_power(tmp_path)] == [(one.run.key, one.meters) for one in traces]
     folder = replace(folder_of(made, tmp_path, 8), power=tuple(read_power(tmp_path)))
