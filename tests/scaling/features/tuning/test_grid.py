@@ -83,7 +83,7 @@ def test_a_search_of_too_many_settings_is_refused_with_its_size():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"threads": ("1",)}, "filled in for every"),
+        ({"threads": ("1",)}, "itself fills in"),
         ({"level": ("1",)}, r"line has no \{level\}"),
     ],
 )

@@ -78,7 +78,7 @@ def test_a_budget_too_short_for_a_confirmation_leaves_the_default(tmp_path):
 def test_a_search_that_cannot_be_read_is_refused_in_a_sentence(tmp_path):
     for text in ("{", '{"grid": {"points": [], "values": [], "names": {}}, "cpus": [], "objective": "latency"}'):
         (tmp_path / TUNING).write_text(text)
-        with pytest.raises(StoreError, match=r"tuning\.json does not hold"):
+        with pytest.raises(StoreError, match=r"tuning\.json is not a valid search"):
             read_search(tmp_path)
 
 
