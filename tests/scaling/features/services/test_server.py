@@ -124,4 +124,4 @@ def test_a_server_that_hears_no_signal_is_ended_by_force():
 def test_a_port_that_answers_before_its_server_is_somebody_elses():
     with socket.create_server(("127.0.0.1", 0)) as other:
         row = row_of(service(port=other.getsockname()[1]))
-    assert "answers before the server" in row.outcome.reason or ""
+    assert "is already in use" in row.outcome.reason or ""
