@@ -153,7 +153,7 @@ def _elsewhere(
     if on_machine is None or ceilings is None or not threads:
         raise StudyError(
             "to predict another machine, use --predict with numbers of threads, --on-machine with its ceilings, and "
-            "--ceilings with those of the profiled machine"
+            "--ceilings with the ceilings of the profiled machine"
         )
     return partial(predict_on, threads=threads, here=ceilings, there=on_machine, measured=measured or ())
 

@@ -130,7 +130,7 @@ def ceiling_laws(times: PartTimes, here: Speeds, size: int = DRAWS) -> CeilingLa
     traced = [count for count in times.threads if {MATMUL, STREAM} <= set(here.rates.get(count, ()))]
     if len(traced) < 2 or 1 not in here.rates:
         raise FitError(
-            f"traced on {', '.join(map(str, times.threads))} threads; of these, {here.name} has ceilings for "
+            f"of the traced numbers of threads ({', '.join(map(str, times.threads))}), {here.name} has ceilings for "
             f"{', '.join(map(str, traced)) or 'none'}; laws need ceilings for at least two, and for one core"
         )
     times = times.only(traced)

@@ -101,7 +101,7 @@ def program_variants(program: Program, parameters: Parameters, words: Sequence[s
         if name in PLACEHOLDERS:
             raise StudyError(f"--param {name}: scaling itself fills in {{{name}}}; choose another name")
         if name not in used:
-            raise StudyError(f"--param {name}: the command line has no {{{name}}}; put it where the value belongs")
+            raise StudyError(f"--param {name}: the command line has no {{{name}}}; put it in place of the value")
     return {
         replace(
             program,

@@ -73,7 +73,7 @@ def test_traces_of_before_there_were_purposes_are_named():
     old = replace(step({"MatMul": 1.0}), ops=(OpTime("MatMul", 1.0, 1),))
     result = evaluate_ops([trace(old)])
     assert purposes_table(result).rows == []
-    assert mentions(op_remarks(result), "alexnet ×1: the traces")
+    assert mentions(op_remarks(result), "alexnet ×1: the version that made these traces")
     assert op_facts(result)["profiles"][0]["purposes"] is None
 
 
@@ -169,7 +169,7 @@ def test_launches_that_tell_different_shares_are_named():
     agreed = evaluate_ops([trace(step(alike)), trace(step(alike), launch=2)])
     apart = evaluate_ops([trace(step(alike)), trace(step(other), launch=2)])
     assert not any("launches" in remark for remark in op_remarks(agreed))
-    assert mentions(op_remarks(apart), "MatMul is 80.0 to 83.0 % … 2 launches")
+    assert mentions(op_remarks(apart), "2 launches, the share of MatMul is 80.0 to 83.0 %")
 
 
 def test_one_launch_is_said_to_be_one():

@@ -96,7 +96,7 @@ def test_a_file_a_variable_and_a_folder_are_filled_in(tmp_path):
         (with_fault("dies"), "status 3 under"),
         (with_fault("leaks"), "(sleep) behind"),
         (with_fault("keeps-port"), "behind"),
-        (with_fault("silent", "load"), "nowhere in its output"),
+        (with_fault("silent", "load"), "the output does not match"),
         (service(latency={"p99": "(rate)"}), "not a time such as 1.2ms"),
     ],
     ids=["refuses", "sleeps", "not ready", "dies", "leaks", "keeps port", "silent", "no time"],

@@ -113,7 +113,7 @@ def test_the_grid_can_be_looked_at_first(tmp_path):
             ["calibrated", "--objective", "speed"],
             "--objective speed:",
         ),
-        (["calibrated", "--cores", "1"], "one setting of calibrated"),
+        (["calibrated", "--cores", "1"], "calibrated has only one setting"),
         (["calibrated", "--param", "planet=1,2"], "workload 'calibrated planet=1': unknown option 'planet'"),
         (["calibrated", "--budget", "soon"], "budget soon … above 0"),
         (["--param", "b=1,2", "--", "true", "{c}"], "line has no {b}"),
