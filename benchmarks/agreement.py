@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         wrong = disagreements(figures)
         disagreeing += len(wrong)
         places = sum(map(len, figures.values()))
-        print(f"{folder!s:44} {len(figures):6} figures in {places:6} places, {len(wrong)} with several values")
+        print(f"{folder!s:44} {len(figures):6} quantities in {places:6} places, {len(wrong)} with several values")
         for name, shown in wrong:
             print(f"  {' of '.join(name)}: {', '.join(f'{value:.6g} in {place}' for place, value, _ in shown)}")
     return int(disagreeing > 0)

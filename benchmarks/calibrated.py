@@ -1,4 +1,4 @@
-"""Hand-off of `calibrated`: what a step takes beyond its work, with helper processes and with threads behind a queue.
+"""Hand-off cost of `calibrated`: step time beyond the work itself, with helper processes and with queued threads.
 
     python -m benchmarks.calibrated [--rounds 5] [--serial 0.1]
 

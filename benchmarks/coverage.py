@@ -1,15 +1,15 @@
-"""How often the interval of a curve holds the truth, and how wide it is, on simulated measurements.
+"""How often curve intervals contain the truth, and how wide they are, on simulated measurements.
 
     python -m benchmarks.coverage [--sets 400] [--seed 1] [--launches 3,5,10] [CELL …]
 
-A cell is a truth and its noise, on 1, 2, 4, 8 and 16 cores; CELL is a prefix of its name. `laws` are curves of several
-kinds with launches that differ by 2 %, in blocks that differ by 5 %: Amdahl's law, the universal scalability law, laws
-with every count off by some percent, and curves that no law describes. `programs` are noises of one figure per launch,
-one-sided, two-state and drifting. `turns` and `apart` are simulated hosts, in either design, from turns to fits. There
-the truth is what very many launches under the same conditions give. Prints a line per cell: coverage and half width of
-the serial fraction, of the speedup on measured counts and on 3, 12 and 32 cores, of the limit, and of the cores needed
-for 70 % of the speedup on 16. The true serial fraction is that of Amdahl's law nearest to the true curve, or with
-coherency its own.
+A cell is a true curve with noise, on 1, 2, 4, 8 and 16 cores; CELL is a prefix of its name. `laws` are curves with
+launches that differ by 2 %, in blocks that differ by 5 %: Amdahl's law, the universal scalability law, laws with every
+count off by some percent, and curves that no law describes. `programs` have one value per launch and one-sided,
+two-state or drifting noise. `turns` and `apart` are simulated hosts, one for each design, from turns to fits; their
+truth comes from very many launches under the same conditions. Prints a line per cell with the coverage and half width
+of the serial fraction, of the speedup on measured counts and on 3, 12 and 32 cores, of the limit, and of the cores
+needed for 70 % of the speedup on 16. The true serial fraction is that of the nearest Amdahl's law or, with coherency,
+that of the curve itself.
 """
 
 import argparse

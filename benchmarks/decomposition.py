@@ -1,4 +1,4 @@
-"""What efficiency is lost to: programs that lose in one way each, the parts expected and the parts found.
+"""Where efficiency is lost: programs that each lose it in one way, with the expected and the measured losses.
 
     python -m benchmarks.decomposition FOLDER [--cores 2] [--launches 5] [--rounds 4]
 

@@ -1,4 +1,4 @@
-"""The queue of what docs/examples lacks of a machine with sixteen cores and a GPU that is lent for minutes at a time.
+"""Measurements that docs/examples still lacks, queued for a machine with sixteen cores and a GPU, lent for minutes.
 
     python -m benchmarks.device_examples KEPT                       # what each part must reach, and lacks
     python -m benchmarks.device_examples KEPT WORK --seconds 1500   # there: the next parts, in copies of kept folders
@@ -180,8 +180,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("kept", type=Path, metavar="KEPT")
     parser.add_argument("work", type=Path, metavar="WORK", nargs="?")
-    parser.add_argument("--seconds", type=float, help="carry out the next parts, in folders of WORK")
-    parser.add_argument("--keep", action="store_true", help="append what WORK has to KEPT")
+    parser.add_argument("--seconds", type=float, help="run the next parts for this long, in folders of WORK")
+    parser.add_argument("--keep", action="store_true", help="append the runs in WORK to KEPT")
     parser.add_argument("--only", action="append", choices=[part.name for part in PARTS], metavar="PART")
     given = parser.parse_args()
     parts = [part for part in PARTS if given.only is None or part.name in given.only]

@@ -254,8 +254,8 @@ OF_A_FOLDER: dict[str, Callable[[Folder], list[str]]] = {
     "Steps on the CPU alone and on the GPU (Fathom's Fig. 5, the Minsky study's Fig. 3)": lambda folder: table_lines(
         pairs_table(folder.pairs)
     ),
-    "What a step has the GPU do (the Minsky study's Table 1)": lambda folder: table_lines(profiles_table(folder.rows)),
-    "Sections over the CPU alone (the Minsky study's Table 2)": lambda folder: sections(folder.rows),
+    "Work of the GPU in a step (the Minsky study's Table 1)": lambda folder: table_lines(profiles_table(folder.rows)),
+    "Sections relative to the CPU alone (the Minsky study's Table 2)": lambda folder: sections(folder.rows),
     "Host cores that a GPU needs": lambda folder: host_cores(folder.points),
 }
 
@@ -267,7 +267,7 @@ def main() -> None:
         for folder in folders:
             _print(f"{title}: {folder.name}", lines_of(folder))
     _print("torch and JAX on the GPU", frameworks_on_gpu(folders))
-    _print("The GPU over the fastest on the CPU", gpu_over_fastest_cpu(folders))
+    _print("The GPU compared with the fastest on the CPU", gpu_over_fastest_cpu(folders))
     for gains, efficiencies in product(folders, repeat=2):
         title = f"Efficiency on the CPU ({efficiencies.name}) and gain by the GPU ({gains.name})"
         _print(title, correlation(gains, efficiencies))

@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int)
-    parser.add_argument("--seconds", type=float, default=120.0, help="a case that takes longer is called a hang")
+    parser.add_argument("--seconds", type=float, default=120.0, help="a case that takes longer counts as a hang")
     options = parser.parse_args()
     import_commands()
     numbers = [options.only] if options.only else range(options.first, options.first + options.cases)

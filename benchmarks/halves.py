@@ -1,12 +1,12 @@
-"""Speedups from one half of the launches held against the other half, on measured rows.
+"""Speedups from one half of the launches compared with the other half, on measured rows.
 
     python -m benchmarks.halves FOLDER … [--splits 100] [--seed 1] [--least 6]
 
-What a speedup claims is what new launches under the same visible conditions give. So the launches of every series with
-at least six of them are split into halves at random, many times. A speedup of one half holds the other's where that
-lies inside its interval, which is made √2 times as wide on the logarithm: the other half has as much noise of its own.
-Splits of one point resemble each other, so the share that is held is known no better than the number of points says.
-The bias is that of the first half of launches against the second, in the order in which they were made.
+A speedup claims what new launches under the same visible conditions would show. So the launches of every series with
+at least six are split into random halves, many times. A speedup is held if that of the other half lies inside its
+interval, made √2 times as wide on the logarithm, because the other half is as noisy. Splits of one point resemble each
+other, so the precision of the held share depends on the number of points. The bias compares the first half of the
+launches with the second, in the order of measurement.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--least", type=int, default=6, help="the fewest launches of a series that is split")
+    parser.add_argument("--least", type=int, default=6, help="split only series with at least this many launches")
     given = parser.parse_args()
     print("| rows | series | launches | speedups per split | held | half width | first half over second |")
     print("|---|---|---|---|---|---|---|")

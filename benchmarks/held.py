@@ -1,10 +1,10 @@
-"""How often speedups hold their truth on simulated hosts, and how wide they are, over numbers of launches.
+"""How often speedup intervals contain the truth on simulated hosts, and how wide they are, by number of launches.
 
     python -m benchmarks.held [--sets 400] [--seed 1] [CELL …]
 
-The truth of a speedup is the same statistic of very many new launches under the same conditions, so that a host that
-always slows many cores is part of it. Cells: `programs` have one figure per launch and eleven noises, `turns` have
-steps, rounds and what the host does to them, `budgets` add launches until a speedup is precise.
+The true speedup is the same statistic from very many new launches under the same conditions, so it includes a host
+that always slows many cores. Cells: `programs` have one value per launch and eleven kinds of noise, `turns` have steps,
+rounds and disturbances by the host, and `budgets` add launches until a speedup is precise.
 """
 
 import argparse

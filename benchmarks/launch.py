@@ -30,7 +30,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--seconds", type=float, default=3.0, help="of the long run")
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of the long run")
     arguments = parser.parse_args()
     topology = read_topology()
     machine = read_machine(topology)

@@ -1,4 +1,4 @@
-"""Predictions of one machine from another, both ways, beside what each measured, for docs/reproductions/fathom.md.
+"""Predictions of one machine from another, in both directions, beside measurements, for docs/reproductions/fathom.md.
 
 python -m benchmarks.machines docs/examples/ceilings-two docs/examples/profiles-now-two and \
     docs/examples/ceilings-sixteen docs/examples/profiles-now-sixteen docs/examples/profiles-composed-sixteen
@@ -92,7 +92,7 @@ def error_sizes(ways: Sequence[Sequence[ClassError]], distance: float) -> ErrorS
     classes = [of_class for way in ways for of_class in _by_class(way)]
     several = [one for one in classes if one.networks > 1]
     if not several or not distance:
-        raise FitError("the errors of a prediction are known from two networks on two machines that differ, or more")
+        raise FitError("prediction errors need at least two networks and two different machines")
     network = float(np.average([one.variance for one in several], weights=[one.weight for one in several]))
     common = [one.mean**2 - network / one.effective for one in classes]
     pair = max(float(np.average(common, weights=[one.weight for one in classes])), 0.0)
@@ -152,8 +152,8 @@ def summary(predictions: Sequence[ElsewherePrediction]) -> list[str]:
         errors = [abs(error) for one, step in held for error in (one.error(step),) if error is not None]
         widths = [step.seconds.high / step.seconds.low for _, step in held if step.seconds.low and step.seconds.high]
         inside = sum(one.inside(step) is True for one, step in held)
-        error = f"error {share(median(errors))} in the median, {share(max(errors))} at most"
-        width = f"their ends differ by a factor of {median(widths):.1f} in the median"
+        error = f"median error {share(median(errors))}, at most {share(max(errors))}"
+        width = f"the median ratio of their ends is {median(widths):.1f}"
         lines.append(f"{title}: {error}; {inside} of {len(held)} intervals contain the measurement; {width}")
     return lines
 

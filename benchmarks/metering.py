@@ -43,9 +43,9 @@ turn_seconds = 0.5
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=20.0, help="of sampling alone")
-    parser.add_argument("--launches", type=int, default=10, help="of either variant; 0 leaves the comparison out")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for the comparison, at most")
+    parser.add_argument("--seconds", type=float, default=20.0, help="seconds of sampling alone")
+    parser.add_argument("--launches", type=int, default=10, help="launches of each variant; 0 skips the comparison")
+    parser.add_argument("--limit", type=float, default=300.0, help="longest time for the comparison, in seconds")
     parser.add_argument("--packages", type=int, default=2)
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
@@ -114,7 +114,7 @@ def _print_comparison(root: Path, launches: int, limit: float) -> None:
             sides[schedule.next_side].append(replace(launch_of(row), energy=None))
             schedule.record(planned_launch(row))
     comparison = compare(summarize(sides[0]), summarize(sides[1]))
-    print(f"made in {time.perf_counter() - start:.0f} s\n")
+    print(f"took {time.perf_counter() - start:.0f} s\n")
     print("| cores | pairs | with the meter | without | without / with | verdict |\n|---|---|---|---|---|---|")
     for one in comparison.differences:
         first, second = (f"{1e3 * side.step.value:.3f} ms" if side.step else "-" for side in (one.first, one.second))

@@ -1,12 +1,12 @@
-"""Every series that was kept, and counts of it left out and predicted from the others.
+"""Every kept series, with counts left out and predicted from the others.
 
     python -m benchmarks.predictions FOLDER|FILE.csv … [--each] [--draws 2000]
     python -m benchmarks.predictions FOLDER … --prior scaling/analysis/curves/deviations.json
 
-Of every series with at least four counts each inner count is left out in turn and predicted from the others, and the
-largest from at most half as many cores: by the curve with its interval, and by Amdahl's law and the universal
-scalability law as others fit them, by least squares. The prior of the deviation is estimated without the series that
-is predicted. With `--prior` it is estimated from all of them and kept.
+In every series with at least four counts, each inner count is left out in turn and predicted from the others, and the
+largest is predicted from at most half as many cores. Predictions come from the curve with its interval, and from
+Amdahl's law and the universal scalability law by least squares, as others fit them. The prior of the deviation is
+estimated without the predicted series. With `--prior`, it is estimated from all series and stored.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("sources", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--each", action="store_true", help="a line for every series")
+    parser.add_argument("--each", action="store_true", help="print a line for every series")
     parser.add_argument("--prior", type=Path, metavar="FILE")
     given = parser.parse_args()
     kept = [one for source in given.sources for one in series_of(source)]

@@ -3,9 +3,9 @@
     python -m benchmarks.pretend_studies DIR
     scaling plot DIR/smt smt
 
-Two sockets of eight cores with two hardware threads each, which nobody has measured: the steps of four networks are
-made up by the model below, with 2 % noise between launches. It shows what the figures of these studies look like where
-a machine has SMT and two sockets, and nothing about real networks.
+The machine has two sockets of eight cores with two hardware threads each. Nobody has measured it: the model below
+invents the steps of four networks, with 2 % noise between launches. It shows how the figures of these studies look on
+a machine with SMT and two sockets, and nothing about real networks.
 """
 
 import argparse

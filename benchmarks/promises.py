@@ -1,14 +1,14 @@
-"""Promises of `scaling capacity` held against new launches, on simulated launches with noise of several shapes.
+"""Promises of `scaling capacity` checked against new launches, simulated with noise of several shapes.
 
     python -m benchmarks.promises [--sets 400] [--launches 5] [--seed 1] [--off 0] [NOISE …]
 
 A set is a simulated sweep: Amdahl's law on 1, 2, 4, 8 and 16 cores, launches one after another, 200 steps each, some of
-which are outliers. It goes through verdicts, levels and fits as rows would. Then a time on 8 cores is promised with 80,
-90 and 95 %: of a turn (`--throughput`, `--latency`), of a quantile of steps (`--quantile`), and of the mean of all
-steps (`--deadline`). A thousand new launches of the same noise keep it or not; a cell is the share that does, averaged
-over the sets. A promise is also made to the question "which size": that size keeps it more often than asked, because
-sizes are whole. A host that is slower by 30 % in spells of 15 s is watched for 10 s, for a minute or for five; new
-launches are made at any later time. With `--off 0.15` two and eight cores are slower by so much than the law says.
+which are outliers. It passes through verdicts, levels and fits as rows would. Then a time on 8 cores is promised at 80,
+90 and 95 %: for a turn (`--throughput`, `--latency`), for a quantile of steps (`--quantile`), and for the mean of all
+steps (`--deadline`). A cell is the share of a thousand new launches with the same noise that keep the promise, averaged
+across the sets. The question "which size" is also answered: its size keeps the promise more often than asked, because
+sizes are whole numbers. A host that is 30 % slower in spells of 15 s is watched for 10 s, one minute or five; new
+launches run at any later time. With `--off 0.15`, two and eight cores are that much slower than the law says.
 """
 
 import argparse
@@ -144,7 +144,7 @@ def kept(name: str, sets: int, launches: int, chance: np.random.Generator, off: 
 def main() -> None:
     """Print a table row per noise and promise."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("noises", nargs="*", metavar="NOISE", help=f"among {', '.join(NOISES)}")
+    parser.add_argument("noises", nargs="*", metavar="NOISE", help=f"any of {', '.join(NOISES)}")
     parser.add_argument("--sets", type=int, default=400)
     parser.add_argument("--launches", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Throughputs that `scaling capacity` promises of replicas, where they disturb each other in known ways.
+"""Throughputs that `scaling capacity` promises for replicas that disturb each other in known ways.
 
     python -m benchmarks.replicas [--trials 200] [--seed 1] [--assurance 0.95]
 

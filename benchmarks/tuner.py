@@ -1,4 +1,4 @@
-"""The search of `scaling tune` against others, on response surfaces whose best setting is known.
+"""The search of `scaling tune` against other searches, on response surfaces whose best setting is known.
 
     python -m benchmarks.tuner [--trials 200] [--seed 1] [--cost 0.25] [--shape NAME]… [--host NAME]…
 
@@ -370,7 +370,9 @@ def main() -> None:
     parser.add_argument("--shape", action="append", choices=SHAPES)
     parser.add_argument("--host", action="append", choices=HOSTS)
     parser.add_argument("--only", action="append", choices=["tune", *RIVALS])
-    parser.add_argument("--cost", type=float, default=COST_SHARE, help="the part of the grid's cost that may be spent")
+    parser.add_argument(
+        "--cost", type=float, default=COST_SHARE, help="share of the grid's cost that a search may spend"
+    )
     given = parser.parse_args()
     shapes, hosts = given.shape or [*SHAPES], given.host or [*HOSTS]
     rivals = {name: search for name, search in RIVALS.items() if not given.only or name in given.only}

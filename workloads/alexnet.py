@@ -39,7 +39,7 @@ def build(setting: Setting, kernels: str = "auto") -> Network:
 def are_fused(choice: str) -> bool:
     """Whether groups and normalisation use TensorFlow's own kernels."""
     if choice not in ("auto", "fused", "composed"):
-        raise ValueError(f"unknown kernels {choice!r}; there are auto, fused and composed")
+        raise ValueError(f"unknown kernels {choice!r}; choose auto, fused or composed")
     if choice == "fused" and kernels.on_tensorflow() and not kernels.onednn_is_on():
         raise ValueError(
             "kernels=fused needs oneDNN, without which TensorFlow trains no grouped convolution on a CPU: set "

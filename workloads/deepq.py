@@ -103,7 +103,7 @@ def _scale_frames(states: np.ndarray) -> np.ndarray:
 def build(setting: Setting, game: str = "auto", step: str = "update") -> Network:
     """The network and a batch that it played; `game` is atari, built-in or auto, `step` update or loop."""
     if step not in ("update", "loop"):
-        raise ValueError(f"unknown step {step!r}; there are update and loop")
+        raise ValueError(f"unknown step {step!r}; choose update or loop")
     if step == "loop" and setting.mode == "infer":
         raise ValueError('step=loop is for training only; set modes = "train"')
     items = setting.item_count(ITEMS[setting.mode])

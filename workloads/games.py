@@ -130,7 +130,7 @@ def begin(name: str, seed: int) -> Game:
     if name == "auto":
         name = "atari" if installed else "built-in"
     if name not in GAMES:
-        raise ValueError(f"unknown game {name!r}; there are auto, {', '.join(GAMES)}")
+        raise ValueError(f"unknown game {name!r}; choose from auto, {', '.join(GAMES)}")
     if name == "atari" and not installed:
         raise ValueError("the game 'atari' needs ale-py: install the extra [atari], or choose 'built-in'")
     return GAMES[name](seed)

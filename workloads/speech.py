@@ -141,7 +141,7 @@ def standardise(frames: np.ndarray) -> np.ndarray:
 def build(setting: Setting, shape: str = "auto") -> Network:
     """Utterances of different lengths, in the shape of the size ("auto") or of "fathom"."""
     if shape not in ("auto", "fathom"):
-        raise ValueError(f"unknown shape {shape!r}; there are auto and fathom")
+        raise ValueError(f"unknown shape {shape!r}; choose auto or fathom")
     chosen = SHAPES[setting.size if shape == "auto" else shape]
     chosen = chosen._replace(items=setting.item_count(chosen.items))
     model = DeepSpeech(WIDTHS[setting.size])

@@ -84,5 +84,5 @@ def test_a_loop_plays_on_for_every_batch_it_learns_from(monkeypatch):
 def test_a_loop_of_inference_and_a_step_that_is_not_there_are_refused():
     with pytest.raises(ValueError, match="step=loop is for training only"):
         deepq.build(SETTING._replace(mode="infer"), step="loop")
-    with pytest.raises(ValueError, match="update and loop"):
+    with pytest.raises(ValueError, match="update or loop"):
         deepq.build(SETTING, step="act")

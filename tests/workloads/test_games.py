@@ -99,5 +99,5 @@ def test_without_the_emulator_our_own_game_is_played(monkeypatch):
 
 
 def test_a_game_there_is_not_is_refused():
-    with pytest.raises(ValueError, match="'pong'; there are auto,"):
+    with pytest.raises(ValueError, match="'pong'; choose from auto,"):
         games.begin("pong", 1)

@@ -37,12 +37,12 @@ class NodeType:
     partition: Annotated[Line | None, Key("a partition or queue")] = None
     account: Annotated[Line | None, Key("an account or project")] = None
     hosts: Annotated[Lines, Key('node names such as ["n1", "n2"]', as_list, axis=True)] = ()
-    options: Annotated[Lines, Key('further options of the scheduler, such as ["--reservation=r1"]', as_list)] = ()
+    options: Annotated[Lines, Key('further scheduler options, such as ["--reservation=r1"]', as_list)] = ()
     nodes: Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, Key("a number from 1 to 10000")] = None
     walltime: Annotated[Seconds, Key('a time such as "4h" or "01:30:00", at most ten days', _seconds)] = 3600
     setup: Annotated[str, Key("shell lines that a job executes first")] = ""
     python: Annotated[Line | None, Key('the interpreter on the nodes, such as "python3" after a set-up line')] = None
-    core_hour: Annotated[float, Meta(gt=0, lt=1e9), Key("the price of a core for an hour, above 0")] = 1.0
+    core_hour: Annotated[float, Meta(gt=0, lt=1e9), Key("the price of a core-hour, above 0")] = 1.0
 
     @property
     def node_count(self) -> int:
@@ -61,7 +61,7 @@ def _node_type(number: int, table: dict[str, Any] | NodeType) -> NodeType:
     try:
         one = table if isinstance(table, NodeType) else NodeType(**table)
         if one.name in RESERVED_NAMES:
-            raise ClusterError(f"it cannot be called '{one.name}', because results folders have a folder of that name")
+            raise ClusterError(f"name '{one.name}' is reserved, because results folders have a folder of that name")
         if one.hosts and (one.nodes or 1) > len(one.hosts):
             raise ClusterError(f"nodes is {one.nodes}, but hosts names only {len(one.hosts)}")
     except ClusterError as error:
@@ -86,7 +86,7 @@ def cluster_from_toml(text: str, source: str) -> Cluster:
         cluster = Cluster(**parse_toml(text))
         names = [one.name for one in cluster.node_types]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ClusterError(f"two node types are called '{repeated[0]}'; give each a name of its own")
+            raise ClusterError(f"two node types are called '{repeated[0]}'; choose a different name for each")
     except ClusterError as error:
         raise ClusterError(f"cluster {source}: {error}") from error
     except ValueError as error:

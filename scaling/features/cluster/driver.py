@@ -157,7 +157,7 @@ class NodeTypeSweep:
         for job in list(job_folders(self.folder, self.name)):
             shutil.rmtree(job.path)
         runs = self.store.set_runs_aside(redo)
-        self.note(f"{count(runs, 'run')} set aside to be made again")
+        self.note(f"{count(runs, 'run')} set aside and will be repeated")
         self.merged = {row.run.key for row in read_rows(self.store.folder)}
 
     def advance(self) -> None:
@@ -190,11 +190,11 @@ class NodeTypeSweep:
         if ended and ended.status == "refused":
             self._excluded |= {name for name in (node, finished.host) if name}
         on_node = f" on {node}" if node else ""
-        self.note(f"job {finished.number}{on_node} was not done ({reason}); its launches go to another job")
+        self.note(f"job {finished.number}{on_node} did not finish ({reason}); another job takes over its launches")
         if self._failures >= max(MOST_FAILURES, self.node_type.node_count + 1):
             tail = job.log_tail(LONGEST_TAIL)
             raise NodeTypeError(
-                f"{self._failures} jobs have ended one after another without a run, the last because {reason}"
+                f"{self._failures} jobs in a row ended without a run, the last because {reason}"
                 + (f"; its log ends: {tail}" if tail else "")
             )
 
@@ -271,7 +271,7 @@ class NodeTypeSweep:
         """Cancel the jobs and merge their rows so far; the next driver merges the rest."""
         numbers = [one.number for one in self.open.values()]
         if not self.jobs.cancel(numbers):
-            self.note(f"the scheduler did not cancel jobs {', '.join(numbers)}; check whether they hold nodes")
+            self.note(f"the scheduler did not cancel jobs {', '.join(numbers)}; check whether they still occupy nodes")
         for job in self.open:
             with suppress(ScalingError):
                 self._merge(job)
@@ -306,7 +306,7 @@ def _drive(sweep: ClusterSweep, monitor: Monitor) -> list[NodeTypeSweep]:
     """Sweep on every node type; unless this process is killed, no job stays in the queue."""
     jobs = [Jobs(node_type) for node_type in sweep.cluster.node_types]
     with ExitStack() as undo:
-        kept = f"what was measured is kept in {sweep.folder}"
+        kept = f"measured runs are kept in {sweep.folder}"
         requests = undo.enter_context(stop_requests(lambda: kept, at_once=False))
         sweeps = []
         _refuse_another(sweep)
@@ -345,7 +345,7 @@ def _loop(sweeps: Sequence[NodeTypeSweep], requests: StopRequests, seconds: floa
 
 def _words(row: Row) -> str:
     seconds = launch_seconds(row)
-    outcome = f"{row.outcome.status}: {row.outcome.reason}" if seconds is None else f"{duration(seconds)} a step"
+    outcome = f"{row.outcome.status}: {row.outcome.reason}" if seconds is None else f"{duration(seconds)} per step"
     return f"{point_words(row.run.point)}, launch {row.run.launch}, on {row.machine.host}: {outcome}"
 
 
@@ -356,8 +356,8 @@ def _refuse_keys_of_one_machine(study: Study) -> None:
         )
     if study.python is not None:
         raise StudyError(
-            f"study '{study.name}': the nodes of a cluster have interpreters of their own; leave python out of the "
-            "study, and give every node type in cluster.toml its python"
+            f"study '{study.name}': cluster nodes use their own interpreters; leave python out of the study, and "
+            "set it for every node type in cluster.toml"
         )
 
 
@@ -377,4 +377,4 @@ def _read_cluster_file(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ClusterError(f"cluster {file} cannot be read: {reason}; give a TOML file with [[node_types]]") from error
+        raise ClusterError(f"cluster {file} cannot be read: {reason}; use a TOML file with [[node_types]]") from error

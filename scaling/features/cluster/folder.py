@@ -40,8 +40,8 @@ def read_cluster(folder: Path) -> Cluster:
         return cluster_from_toml(read_regular_text(path), str(path))
     except StoreError as error:
         raise StoreError(
-            f"{folder} is not the results folder of a cluster: {str(error).partition(';')[0]}; "
-            "give one that `scaling sweep --cluster` has written"
+            f"{folder} is not a cluster's results folder: {str(error).partition(';')[0]}; "
+            "use a folder that `scaling sweep --cluster` has written"
         ) from error
 
 

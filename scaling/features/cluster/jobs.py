@@ -43,10 +43,10 @@ class Jobs:
             number = one.submit(command, 1, f"scaling.{self.node_type.name}")
         except Exception as error:  # every provider has its own errors
             words = " ".join((getattr(error, "stderr", None) or str(error)).split())
-            raise ClusterError(f"the scheduler refuses the job: {excerpt(words)}") from error
+            raise ClusterError(f"the scheduler refused the job: {excerpt(words)}") from error
         if not number:
             raise ClusterError(
-                "the scheduler refuses the job, and Parsl gives no reason; submit a job by hand to see it"
+                "the scheduler refused the job, and Parsl reports no reason; submit a job by hand to see the reason"
             )
         return str(number)
 

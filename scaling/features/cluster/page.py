@@ -222,8 +222,8 @@ def _commands(name: str, target: float | None) -> list[tuple[str, str]]:
     quoted, wanted = shlex.quote(name), "X" if target is None else f"{target:g}"
     again = f"scaling sweep study.toml --cluster cluster.toml -o {quoted}"
     return [
-        ("measure it again, with the study below as study.toml", again),
-        ("the points, and how alike machines are", f"scaling show {quoted}"),
+        ("measure again, with the study below as study.toml", again),
+        ("the points, and differences between machines", f"scaling show {quoted}"),
         ("the laws", f"scaling fit {quoted}"),
         ("the number of cores on each node type", f"scaling capacity {quoted} --throughput {wanted}"),
         ("these pages", f"scaling report {quoted}"),

@@ -25,7 +25,7 @@ from scaling.results.rows import launch_of
 def beside_points(source: Source) -> Beside:
     """The points of a node type that were measured on several of its machines, for `show`."""
     points = several_machines((row.machine.host, launch_of(row)) for row in source.rows())
-    heading = [f"measured on more than one machine of {source.node_type}:"] if points else []
+    heading = [f"points measured on more than one machine of {source.node_type}:"] if points else []
     return Beside(heading, between_table(points), {"between_machines": [*map(BETWEEN.of, points)]})
 
 
@@ -78,7 +78,9 @@ def between_table(points: Sequence[Between]) -> Table:
         )
         for between in points
     ]
-    return Table(("point", "machines (launches)", ">apart", ">sd between", ">sd of launches"), rows)
+    return Table(
+        ("point", "machines (launches)", ">slowest over fastest", ">sd between machines", ">sd between launches"), rows
+    )
 
 
 BETWEEN = Facts[Between](

@@ -57,7 +57,7 @@ def standings(folder: Path) -> Standings:
     rows = [_standing(folder, name) for name in names]
     running = any(_is_being_written(folder / name) for name in names)
     complete = all(one.done == one.planned for one in rows)
-    hint = f"no driver is at work on {folder}; repeat the same `scaling sweep … --cluster …` to continue"
+    hint = f"no driver is running for {folder}; to continue, run the same `scaling sweep … --cluster …` again"
     tables = [_standings_table(rows), *([_jobs_table(rows)] if any(one.jobs for one in rows) else [])]
     facts = {"driver_running": running, "standings": [asdict(one) for one in rows]}
     measured = any(has_rows(folder / name) for name in names)

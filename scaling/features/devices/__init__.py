@@ -7,7 +7,7 @@ FEATURE = Feature(
         FigureKind(
             "devices",
             "CPU and GPU",
-            "steps of training and inference on both devices, over training on the CPU",
+            "step times of training and inference on both devices, relative to training on the CPU",
             "rows",
             f"{__name__}.figure:devices",
             per_series=False,

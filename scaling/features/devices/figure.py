@@ -25,11 +25,11 @@ def devices(result: Evaluation) -> Drawing | NotDrawn:
     """Draw a panel per framework, with every network on both devices."""
     executions = relative_executions(result.subject(device_pairs))
     if not executions:
-        return NotDrawn("no workload was measured on both the CPU alone and a GPU; set both in device of a study")
+        return NotDrawn("no workload was measured on both the CPU alone and a GPU; list both under device in the study")
     caption = (
-        "Step time relative to training on the CPU alone in the same framework, with 95 % intervals over launches, on "
-        "a logarithmic axis. CPU times are on the most cores measured, GPU times with the fastest number of host "
-        "cores."
+        "Step time relative to training on the CPU alone in the same framework, with 95 % intervals across launches, "
+        "on a logarithmic axis. CPU times are on the largest number of cores measured, GPU times with the fastest "
+        "number of host cores."
     )
     return Drawing(caption, _figure(executions))
 
@@ -51,7 +51,7 @@ def _figure(executions: Sequence[RelativeExecution]) -> Figure:
         axes.set_xticks(range(len(networks)), names, rotation=45, ha="right")
         grid.title(index, framework)
     _log_axis(grid.axes, executions)
-    grid.labels("", "step time over training on the CPU")
+    grid.labels("", "step time relative to CPU training")
     keys = [mark_key(f"{device.upper()}, {mode}", colour(at), marker(at)) for at, (device, mode) in enumerate(kinds)]
     grid.legend([*keys, *([] if all(one.summary.valid for one in executions) else [hollow_key()])])
     return grid.figure

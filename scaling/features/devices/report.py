@@ -18,13 +18,13 @@ from scaling.study.planning import Point
 # Number of driver calls that a profile names, the longest first.
 NAMED_CALLS = 3
 PAIRS_HINT = (
-    "Step times without the GPU are on the most cores measured, with the GPU on its fastest number of host cores; "
-    "intervals are 95 % confidence intervals over launches."
+    "Step times without the GPU are on the largest number of cores measured, step times with the GPU on its fastest "
+    "number of host cores. Intervals are 95 % confidence intervals across launches."
 )
 PROFILES_HINT = (
-    "Means over launches per step, from a few profiled steps after the measured ones: the time that the GPU is busy "
-    "with kernels and with copies, the share of copies in its busy time, the share of the step that it is idle, and "
-    "the time that the host spends in driver calls."
+    "Values per step, averaged across launches, from a few profiled steps after the measured ones: the time that the "
+    "GPU runs kernels, the time that it copies, the share of copies in this busy time, the share of the step in which "
+    "the GPU is idle, and the time that the host spends in driver calls."
 )
 
 
@@ -33,7 +33,7 @@ def section(result: Evaluation) -> Section | None:
     pairs = pairs_table(result.subject(device_pairs))
     tables = {
         "Step time on the CPU alone and on the GPU": (pairs, PAIRS_HINT),
-        "Profile of the GPU over a step": (profiles_table(result.folder.rows), PROFILES_HINT),
+        "Profile of the GPU during a step": (profiles_table(result.folder.rows), PROFILES_HINT),
     }
     blocks = [Block(table=table, caption=text, hint=hint) for text, (table, hint) in tables.items() if table.rows]
     return Section("devices", "CPU and GPU", "CPU and GPU", blocks) if blocks else None
@@ -71,7 +71,7 @@ def pairs_table(pairs: Sequence[DevicePair]) -> Table:
         for point, pair in sorted(zip(points, pairs, strict=True), key=lambda one: table_order(one[0]))
         if pair.cpu.step and pair.gpu.step
     ]
-    headers = ("workload", *unusual, ">CPU, cores", ">GPU, host cores", ">GPU over CPU", ">times faster")
+    headers = ("workload", *unusual, ">CPU, cores", ">GPU, host cores", ">GPU / CPU time", ">times faster")
     return Table(headers, rows)
 
 
@@ -88,7 +88,7 @@ def profiles_table(rows: Iterable[Row]) -> Table:
     points = sorted(most.values(), key=table_order)
     unusual = _unusual(points)
     lines = [(*setting_cells(point, unusual), *_profile_cells(by_point[point])) for point in points]
-    device = (">kernels", ">copies", ">copies of busy", ">idle", ">kernels per step")
+    device = (">kernels", ">copies", ">copies, share of busy", ">idle", ">kernels per step")
     headers = ("workload", *unusual, ">host cores", *device, ">API calls", ">of these waiting", "longest calls")
     return Table(headers, lines)
 

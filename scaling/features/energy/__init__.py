@@ -8,7 +8,7 @@ FEATURE = Feature(
         FigureKind(
             "caps",
             "Energy against time",
-            "energy against time of every size and cap, over those without a cap",
+            "energy against time of every size and cap, relative to no cap",
             "rows",
             f"{__name__}.figures:caps",
         ),

@@ -21,7 +21,7 @@ from scaling.results.evaluation import Evaluation
 from scaling.results.power import PowerTrace
 from scaling.study.planning import Caps, Point
 
-NOT_METERED = "no run was metered: no meter of the machine could be read, or the study has energy = 'none'"
+NOT_METERED = "no run was metered: no power meter could be read, or the study has energy = 'none'"
 
 KINDS: dict[CapKind, str] = {
     "none": "no cap, or the loosest",
@@ -49,8 +49,8 @@ def power(result: Evaluation) -> Drawing | NotDrawn:
     if not panels:
         return NotDrawn(NOT_METERED)
     caption = (
-        "Total power of the parts that a run uses, over the seconds of its own turns, for one launch of every workload "
-        "and cap. Turns under different caps alternated in random order, and each begins with steps that do not count. "
+        "Total power of the hardware that a run uses, during the turns of that run, for one launch of every workload "
+        "and cap. Turns under different caps alternated in random order; the first steps of each turn do not count. "
         "Dotted lines are power caps."
     )
     return Drawing(caption, _traces_figure(panels))
@@ -109,9 +109,9 @@ def caps(result: Evaluation) -> Drawing | NotDrawn:
         return NotDrawn("no workload was metered at two points; measure more core counts, power caps or clock caps")
     caption = (
         "Energy against time per item, relative to the fastest point without a cap or, if all are capped, under the "
-        "loosest cap. Bars are 95 % intervals of the energy, cut at half the value on either side. Lines join the caps "
-        "of a size from the loosest to the tightest, and the sizes without a cap. A hollow mark has another point with "
-        "both less energy and less time."
+        "loosest cap. Bars are 95 % intervals of the energy, cut at half the value on either side. One line joins the "
+        "caps of each size, from the loosest to the tightest; another joins the sizes without a cap. A mark is hollow "
+        "if another point takes both less energy and less time."
     )
     return Drawing(caption, _caps_figure(trades))
 

@@ -54,10 +54,10 @@ PREFIXES = ((1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 RATIO = "{:.3f}".format
 SLOWS_WORDS = {True: "slower", False: "no slowdown shown", None: "too few launches"}
 
-NOT_AVAILABLE = "energy: not available: no meter could be read during these runs"
+NOT_AVAILABLE = "energy is not available: no meter could be read during these runs"
 HINT = (
-    "Energy is gross, over the counted steps, of the parts that the table names; net energy excludes the idle power of "
-    "the machine. Runs that shared the machine with other programs have no energy."
+    "Gross energy is all that the parts named in the table used during the counted steps; net energy excludes the "
+    "machine's idle power. No energy is reported for runs that shared the machine with other programs."
 )
 
 ECONOMY = Facts[Economy](
@@ -121,7 +121,7 @@ def section(result: Evaluation) -> Section | None:
 def objective(question: ObjectiveQuestion) -> ObjectiveAnswer:
     """The size with the least energy, and the effect of caps."""
     if any(target is not None for target in question.targets.values()):
-        raise FitError("--objective energy is a question of its own; ask one question at a time")
+        raise FitError("--objective energy cannot be combined with a target; ask one question at a time")
     summaries, rooflines = question.summaries, question.rooflines
     tables = energy_table(summaries), caps_table(cap_effects(summaries), rooflines)
     return ObjectiveAnswer(
@@ -185,12 +185,12 @@ def kinds_sentence(kinds: CapKinds) -> str:
     """The most economical power cap and the most economical clock cap."""
     best = [min(effects, key=lambda one: one.energy_ratio.value) for effects in (kinds.power, kinds.clock)]
     power, clock = (
-        f"{RATIO(one.energy_ratio.value)} of the energy in {RATIO(one.time_ratio.value)} of the time "
+        f"takes {RATIO(one.energy_ratio.value)} times the energy and {RATIO(one.time_ratio.value)} times the time "
         f"({', '.join(caps_words(one.summary.point))})"
         for one in best
     )
     point = kinds.power[0].reference.point
-    return f"{point.subject}, {size_words(point)}: at best, power caps take {power}, clock caps {clock}"
+    return f"{point.subject}, {size_words(point)}: the best power cap {power}; the best clock cap {clock}"
 
 
 def agreement_sentences(summaries: Sequence[Summary]) -> list[str]:
@@ -212,8 +212,9 @@ def economy_sentence(economy: Economy) -> str:
     added = with_interval(economy.time_ratio, lambda ratio: f"{100 * (ratio - 1):.0f} %")
     fastest = size_words(economy.fastest.point)
     if not economy.is_shown:
-        least = f"the least, {size_words(economy.best.point)}, takes {saved} less"
-        return f"no answer yet for {economy.subject.subject}: no size is shown to save energy over {fastest}; {least}"
+        least = f"the least energy, with {size_words(economy.best.point)}, is {saved} less"
+        unshown = f"no size is shown to save energy compared with {fastest}"
+        return f"no answer yet for {economy.subject.subject}: {unshown}; {least}"
     launches = "; from one launch" if economy.energy_ratio.low is None else ""
     return f"{given}: {saved} less for {added} more time than {fastest}, the fastest{launches}"
 

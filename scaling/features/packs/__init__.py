@@ -7,7 +7,7 @@ FEATURE = Feature(
         Command(
             "Measure",
             "pack",
-            "Divide cores among replicas in every way, measure each with all replicas at once, and say which is best.",
+            "Measure every way to divide cores among replicas, with all replicas running at once, and name the best.",
             f"{__name__}.command:pack",
         ),
     ),

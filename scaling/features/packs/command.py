@@ -42,40 +42,40 @@ def pack(
         list[str],
         typer.Argument(
             metavar="WORKLOAD... | -- PROGRAM [ARG]...",
-            help="A workload, or the command line of a program, in which {threads} is its number of threads.",
+            help="A workload, or a program's command line, with {threads} for its number of threads.",
             show_default=False,
         ),
     ],
     cores: Annotated[
-        int | None, typer.Option("--cores", metavar="N", min=1, help="Cores to divide; all if left out.")
+        int | None, typer.Option("--cores", metavar="N", min=1, help="Number of cores to divide; default: all.")
     ] = None,
     latency: Annotated[
         float | None, typer.Option("--latency", metavar="SECONDS", help="Longest time that a step may take.")
     ] = None,
     quantile: Annotated[
-        float, typer.Option("--quantile", metavar="Q", help="Quantile of the steps that --latency limits.")
+        float, typer.Option("--quantile", metavar="Q", help="Quantile of the step times that --latency limits.")
     ] = USUAL_QUANTILE,
     mode: Annotated[str, typer.Option("--mode", help="Mode of networks: train or infer.")] = "train",
-    size: Annotated[str, typer.Option("--size", help="The size of networks: published or small.")] = "published",
+    size: Annotated[str, typer.Option("--size", help="Size of networks: published or small.")] = "published",
     smt: Annotated[str, typer.Option("--smt", help="Threads per core: 1, 2, 1,2 or all.")] = "1",
-    placement: Annotated[str, typer.Option("--placement", help="Which cores.")] = "compact",
-    launches: Annotated[int, typer.Option(min=1, help="Launches of every division.")] = 5,
-    rounds: Annotated[int, typer.Option(min=1, help="Turns of every division in a launch.")] = 10,
-    budget: Annotated[str | None, typer.Option(metavar="TIME", help="Spend this long, such as 10m.")] = None,
+    placement: Annotated[str, typer.Option("--placement", help="Placement of the cores.")] = "compact",
+    launches: Annotated[int, typer.Option(min=1, help="Number of launches of every division.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of turns of every division in a launch.")] = 10,
+    budget: Annotated[str | None, typer.Option(metavar="TIME", help="Measure for this long, such as 10m.")] = None,
     env: Env = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Results folder; results/NAME if left out.")
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Results folder; default: results/NAME.")
     ] = None,
     as_json: Json = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every run and its CPUs; make none.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every run and its CPUs without measuring.")] = False,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
     again: Again = False,
     full: Full = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no page at the end.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Do not write the HTML report at the end.")] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Divide cores among replicas in every way, measure each with all replicas at once, and say which is best.
+    """Measure every way to divide cores among replicas, with all replicas running at once, and name the best.
 
     Several workloads run in pairs, each on half of the cores. A lone replica with the same cores takes turns with every
     pack. The status is 1 if no division keeps --latency, or if there is no answer yet.

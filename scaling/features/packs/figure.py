@@ -28,12 +28,12 @@ def packs(result: Evaluation) -> Drawing | NotDrawn:
         if any(division.throughput and division.latency() for division in one.filling)
     ]
     if not series:
-        return NotDrawn("no workload was measured in packs; `scaling pack` makes them")
+        return NotDrawn("no workload was measured in packs; measure some with `scaling pack`")
     caption = (
-        "Throughput of all replicas together against the median latency of a step, for every division of the cores "
-        "into replicas × cores, with 95 % intervals; the grey line ends at the latency that 99 % of steps stay within. "
-        "A hollow square is the number of replicas times the throughput of a lone one with the same cores: the gap is "
-        "the slowdown by the other replicas."
+        "Throughput of all replicas together against the median step latency, for every division of the cores into "
+        "replicas × cores, with 95 % intervals. The grey line ends at the latency that 99 % of steps stay within. A "
+        "hollow square is the throughput of a lone replica with the same cores times the number of replicas; the gap "
+        "is the slowdown caused by the other replicas."
     )
     return Drawing(caption, _figure(series))
 
@@ -50,7 +50,7 @@ def _figure(series: Sequence[PackedSeries]) -> Figure:
         [
             mark_key("measured", colour(0), marker(0)),
             *(disturbed if any(not mark.division.summary.valid for one in series for mark in _drawn(one)) else []),
-            mark_key("a lone replica times their number", colour(1), marker(1), hollow=True),
+            mark_key("a lone replica × number of replicas", colour(1), marker(1), hollow=True),
             line_key("to 99 % of steps", FAINT),
         ]
     )

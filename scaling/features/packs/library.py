@@ -17,7 +17,7 @@ from scaling.machine.sysfs import read_topology
 from scaling.study.programs import Program
 from scaling.study.spec import Study
 
-QUESTION = "Is it better to run one replica on all cores, or several on a part of them each?"
+QUESTION = "Is it better to run one replica on all cores, or several on fewer cores each?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,9 @@ def prepare_packs(
     usable, least = _usable(Study(**keys)), min(2, len(workloads))
     most = usable if cores is None else cores
     if most > usable:
-        raise StudyError(f"cores is {cores}, and {usable} can be used here; give at most {usable}")
+        raise StudyError(f"cores is {cores}, but only {usable} can be used here; use at most {usable}")
     if most < least:
-        raise StudyError(f"cores is {most}, but these packs need at least {least}; give a number from {least}")
+        raise StudyError(f"cores is {most}, but these packs need at least {least}")
     counts = [count for count in range(1, most + 1) if most % count == 0] if len(workloads) == 1 else [most // 2]
     return prepare(Study(**{**keys, "cores": counts}), None if folder is None else Path(folder), (), budget, full)
 

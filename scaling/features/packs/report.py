@@ -40,9 +40,9 @@ QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 RATIO = "{:.3f}".format
 MEASURE_AGAIN = "measure more launches on a quiet machine (--launches, `scaling machine doctor`)"
 HINT = (
-    "All replicas of a division run at once on their own cores, and only the time in which all of them run counts. The "
-    "promised throughput is their number times the throughput of a lone replica with the same cores, which took turns "
-    "with them."
+    "All replicas of a division run at once, each on its own cores, and only the time in which all of them run counts. "
+    "The promised throughput is the throughput of a lone replica with the same cores, which took turns with the "
+    "division, times the number of replicas."
 )
 # Levels at which replicas may share hardware, from the closest on, with their words.
 LEVELS = {"core": "its core", "l3": "its L3", "node": "its NUMA node", "socket": "its socket"}
@@ -100,7 +100,7 @@ def divisions_table(series: PackedSeries) -> Table:
         for one in series.divisions
     ]
     headers = (
-        *("replicas × cores", ">items/s", ">promised", ">kept of a lone replica"),
+        *("replicas × cores", ">items/s", ">promised", ">of promised"),
         *(f">{name}" for name in QUANTILES),
         *(">fairness", ">slowest / fastest", ">start skew", "shared", "verdict"),
     )
@@ -139,14 +139,14 @@ def choice_sentences(choice: Choice, name: str | None = None) -> list[str]:
     first = (
         f"give {name} {size_words(best)}{f' for {limit}' if limit else ''}: "
         f"{with_interval(best.throughput, figure)} items/s on {cores}{most}"
-        + (f", {_quantile_words(choice.quantile)} {with_interval(latency, duration)}" if latency else "")
+        + (f", {_latency_words(choice.quantile)} {with_interval(latency, duration)}" if latency else "")
         + (f"; indistinguishable from {', '.join(map(division_words, choice.rivals))}" if choice.rivals else "")
     )
     return [first, *_others(choice)]
 
 
 def _unknown_words(divisions: Sequence[Division]) -> str:
-    """'2 × 4 is disturbed, 8 × 1 is known to a factor of 3.4 only'."""
+    """'2 × 4 is disturbed, 8 × 1 is known only to within a factor of 3.4'."""
     return ", ".join(f"{division_words(one)} {_why_unknown(one)}" for one in divisions)
 
 
@@ -156,7 +156,7 @@ def _why_unknown(division: Division) -> str:
     if not division.summary.valid:
         return f"is {VERDICT_WORDS[division.summary.verdict]}"
     low, high = division.throughput.low, division.throughput.high
-    return f"is known to a factor of {figure(high / low)} only" if low and high else "has no interval"
+    return f"is known only to within a factor of {figure(high / low)}" if low and high else "has no interval"
 
 
 def _others(choice: Choice) -> list[str]:
@@ -164,11 +164,11 @@ def _others(choice: Choice) -> list[str]:
     sentences = []
     hoped = choice.promised
     if hoped is not None and hoped.promised is not None and hoped.point.replicas > 1:
-        measured = f"measured at {_throughput_words(hoped)} items/s" if hoped.throughput else "not measured"
+        measured = f"{_throughput_words(hoped)} items/s were measured" if hoped.throughput else "it was not measured"
         same = "the same division" if hoped is choice.best else "another division"
         sentences.append(
-            f"a lone replica times {hoped.point.replicas} would have promised {with_interval(hoped.promised, figure)} "
-            f"items/s with {division_words(hoped)}, {same}, {measured}"
+            f"lone replicas promised the most with {division_words(hoped)}, {same}: "
+            f"{with_interval(hoped.promised, figure)} items/s; {measured}"
         )
     if choice.unknown:
         sentences.append(f"not compared: {_unknown_words(choice.unknown)}; {MEASURE_AGAIN}")
@@ -179,13 +179,17 @@ def _nearest(choice: Choice) -> str:
     answering = (one for one in choice.series.filling if one.is_answer)
     by_latency = [(latency.value, one) for one in answering if (latency := one.latency(choice.quantile))]
     if not by_latency:
-        return "no division has a by_latency latency"
+        return "no division has a known latency"
     seconds, one = min(by_latency, key=lambda pair: pair[0])
     return f"the lowest latency is {duration(seconds)}, with {division_words(one)}"
 
 
 def _quantile_words(quantile: float) -> str:
     return "the median step" if quantile == USUAL_QUANTILE else f"{100 * quantile:g} % of steps"
+
+
+def _latency_words(quantile: float) -> str:
+    return "median step" if quantile == USUAL_QUANTILE else f"{_quantile_words(quantile)} within"
 
 
 def section(result: Evaluation) -> Section | None:
@@ -222,7 +226,7 @@ def slowdown_sentence(one: Slowdown) -> str:
     slowdown = (
         f"a step takes {with_interval(one.factor, RATIO)} times as long as alone"
         if one.is_answer
-        else f"no answer yet, the points are {VERDICT_WORDS[one.summary.verdict]}; {MEASURE_AGAIN}"
+        else f"no answer yet: the points are {VERDICT_WORDS[one.summary.verdict]}; {MEASURE_AGAIN}"
     )
     return f"{one.workload} beside {other}, {cores} each: {slowdown}"
 

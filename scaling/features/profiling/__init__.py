@@ -29,7 +29,7 @@ FEATURE = Feature(
         Command(
             "Measure",
             "profile",
-            "Trace the operations of networks: how long each type takes in a step, and what lies between them.",
+            "Trace the operations of networks: the time of each type in a step, and the time between operations.",
             f"{_HERE}.command:profile",
         ),
     ),

@@ -29,22 +29,22 @@ MOST_THREADS = 4096
 
 Workloads = Annotated[
     list[str],
-    typer.Argument(
-        metavar="WORKLOAD...", help="Names of networks, one study such as fathom, or folders to show again."
-    ),
+    typer.Argument(metavar="WORKLOAD...", help="Networks, one study such as fathom, or folders to show again."),
 ]
-Mode = Annotated[str | None, typer.Option(metavar="train|infer", help="Mode, or both: train,infer.")]
+Mode = Annotated[str | None, typer.Option(metavar="train|infer", help="Mode, or train,infer for both.")]
 Size = Annotated[str | None, typer.Option(metavar="published|small", help="Size of the networks; default: published.")]
-ThreadCounts = Annotated[str | None, typer.Option(metavar="LIST", help="Intra-op threads, one per core: 1,2,4 or 1-8.")]
-Inter = Annotated[int, typer.Option(metavar="N", help="Inter-op threads: ops that may run at the same time.")]
+ThreadCounts = Annotated[
+    str | None, typer.Option(metavar="LIST", help="Numbers of intra-op threads, one per core, such as 1,2,4 or 1-8.")
+]
+Inter = Annotated[int, typer.Option(metavar="N", help="Inter-op threads: how many ops may run at the same time.")]
 Items = Annotated[int | None, typer.Option(metavar="N", help="Items per step; default: the workload's own.")]
-Steps = Annotated[int, typer.Option(metavar="N", help="Traced steps; the first and the last are dropped.")]
-Launches = Annotated[int | None, typer.Option(metavar="N", help="Traced processes of each point.")]
+Steps = Annotated[int, typer.Option(metavar="N", help="Number of steps to trace; the first and the last are dropped.")]
+Launches = Annotated[int | None, typer.Option(metavar="N", help="Number of processes to trace at each point.")]
 ReproducibleTo = Annotated[
     float | None,
     typer.Option(
         metavar="POINTS",
-        help="Trace further processes until a repeated profile would differ by fewer percentage points in every share.",
+        help="Trace more processes until every share would change by fewer percentage points in a repeated profile.",
     ),
 ]
 Output = Annotated[
@@ -53,19 +53,24 @@ Output = Annotated[
 ]
 Predict = Annotated[
     str | None,
-    typer.Option(metavar="LIST", help="Predict the step on these numbers of threads: 8,16."),
+    typer.Option(metavar="LIST", help="Predict the step time on these numbers of threads, such as 8,16."),
 ]
 OnMachine = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Predict another machine from its ceilings in this folder; needs --ceilings."),
+    typer.Option(
+        metavar="DIR",
+        help="Predict the step time on another machine from its ceilings in this folder; needs --ceilings.",
+    ),
 ]
 CeilingsHere = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Ceilings of the profiled machine (scaling sweep ceilings).")
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder with ceilings of the profiled machine, from scaling sweep ceilings."),
 ]
 MeasuredThere = Annotated[
     list[Path] | None,
     typer.Option(
-        metavar="DIR", help="Profiles or rows of the other machine, to compare with the prediction; may be repeated."
+        metavar="DIR",
+        help="Folder with profiles or rows of the other machine, compared with the prediction; may be repeated.",
     ),
 ]
 
@@ -90,11 +95,11 @@ def profile(
     full: Full = False,
     as_json: Json = False,
 ) -> None:
-    """Trace the operations of networks: how long each type takes in a step, and what lies between them.
+    """Trace the operations of networks: the time of each type in a step, and the time between operations.
 
-    With several networks, modes or numbers of threads the output compares them and names the ops that keep a step from
-    scaling; --predict adds the step on more threads, and --on-machine on another machine. The status is 1 if a profile
-    has too few quiet launches.
+    With several networks, modes or numbers of threads, the output compares them and names the ops that limit scaling.
+    --predict adds the step time on more threads, --on-machine the step time on another machine. The status is 1 if a
+    profile has too few quiet launches.
 
     Example: scaling profile alexnet memnet --threads 1,2 --size small
     """
@@ -132,7 +137,7 @@ def threads_to_predict(text: str | None) -> tuple[int, ...]:
     except ValueError:
         threads = (0,)
     if not all(1 <= number <= MOST_THREADS for number in threads):
-        raise StudyError(f"--predict {text}: give numbers of threads from 1 to {MOST_THREADS}, such as 8 or 4,8,16")
+        raise StudyError(f"--predict {text}: use numbers of threads from 1 to {MOST_THREADS}, such as 8 or 4,8,16")
     return threads
 
 
@@ -147,8 +152,8 @@ def _elsewhere(
         return None
     if on_machine is None or ceilings is None or not threads:
         raise StudyError(
-            "a prediction of another machine needs --predict with numbers of threads, --on-machine with its ceilings, "
-            "and --ceilings with the ceilings of the profiled machine; give all three"
+            "to predict another machine, use --predict with numbers of threads, --on-machine with its ceilings, and "
+            "--ceilings with the ceilings of the profiled machine"
         )
     return partial(predict_on, threads=threads, here=ceilings, there=on_machine, measured=measured or ())
 
@@ -159,8 +164,8 @@ def _irreproducible(job: ProfileJob, traced: Sequence[TracedRow]) -> list[str]:
         for point, most in job.imprecise_points(traced).items()
     }
     return [
-        f"{point_words(point)}: a repeated profile may differ {by}, and {job.reproducible_to:g} points were asked for; "
-        "trace on a quieter machine, or more --steps"
+        f"{point_words(point)}: not reproducible to {job.reproducible_to:g} points: a repeated profile may differ {by}"
+        "; trace on a quieter machine or use more --steps"
         for point, by in differences.items()
     ]
 

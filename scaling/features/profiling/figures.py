@@ -33,10 +33,10 @@ def op_steps(result: OpEvaluation) -> Drawing | NotDrawn:
     """Draw a panel per workload with the steps of one launch."""
     chosen = _launch_per_workload(result)
     if not chosen:
-        return NotDrawn("no trace has the three steps that a trend needs")
+        return NotDrawn("no trace has the three steps needed for a trend")
     caption = (
-        "Op time of every traced step, in percent of the median step of its launch; a few steps are enough for a "
-        "profile if the times are stationary. Spread is the coefficient of variation; a drift is given if the "
+        "Op time of every traced step, as a percentage of the median step of its launch. If the times are stationary, "
+        "a few steps are enough for a profile. Spread is the coefficient of variation; a drift is shown if the "
         "Mann–Kendall test finds a trend."
     )
     return Drawing(caption, _steps_figure(chosen))
@@ -91,8 +91,8 @@ def op_tail(result: OpEvaluation) -> Drawing | NotDrawn:
     if not result.alike:
         return NotDrawn("no run was traced")
     caption = (
-        f"The share of op time of the heaviest op types together ({_alike_words(result)}); in brackets, the number of "
-        f"types that make up {100 * MOST:.0f} %."
+        f"Share of op time that the heaviest op types make up together ({_alike_words(result)}). The number in "
+        f"brackets is how many types make up {100 * MOST:.0f} %."
     )
     return Drawing(caption, _tail_figure(result.alike))
 
@@ -129,10 +129,12 @@ def op_similarity(result: OpEvaluation) -> Drawing | NotDrawn:
     """Draw a tree of the workloads by centroid linkage of the cosine distance between their shares of op types."""
     merges = result.merges("centroid")
     if not merges:
-        return NotDrawn("a comparison needs two workloads with traces of one mode, size and number of threads")
+        return NotDrawn(
+            "a comparison needs two workloads traced in the same mode and size, on the same number of threads"
+        )
     caption = (
-        "Cosine distance between the shares of op types, centroid linkage: workloads that join far to the left spend "
-        f"their time in the same ops in the same proportions; at 1 they share no op. ({_alike_words(result)}.)"
+        "Cosine distance between the op-type shares of workloads, by centroid linkage. Workloads that join far to the "
+        f"left spend similar proportions of time in the same ops; at 1 they share no op. ({_alike_words(result)}.)"
     )
     return Drawing(caption, _tree_figure(merges))
 
@@ -192,8 +194,8 @@ def op_shares(result: OpEvaluation) -> Drawing | NotDrawn:
     if not result.alike:
         return NotDrawn("no run was traced")
     caption = (
-        f"Percent of op time ({_alike_words(result)}), for op types of at least 1 % in any workload, by the seven "
-        "classes of the Fathom paper; names of the same op are summed."
+        f"Percentage of op time ({_alike_words(result)}) of op types with at least 1 % in any workload, by the seven "
+        "classes of the Fathom paper. Different names of the same op are summed."
     )
     # Similar workloads are side by side.
     order = [name for merge in result.merges("centroid")[-1:] for name in merge.left + merge.right]

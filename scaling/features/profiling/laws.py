@@ -117,8 +117,8 @@ def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
     """The laws of one subject's parts, traced on at least two numbers of threads."""
     if len(times.threads) < 2:
         raise FitError(
-            f"there are traces on one number of threads only ({times.threads[0]}); laws of ops need at least two, "
-            "such as --threads 1,2"
+            f"all traces are on one number of threads ({times.threads[0]}); op laws need at least two, such as "
+            "--threads 1,2"
         )
     draws, factors = draw_means(times, size)
     capacity = np.array(times.threads, dtype=np.float64)[None]

@@ -70,9 +70,7 @@ def prepare_profile(
 ) -> ProfileJob:
     """Check and plan a profile of workloads, or of one study."""
     if reproducible_to is not None and not reproducible_to > 0:
-        raise StudyError(
-            f"--reproducible-to {reproducible_to:g}: give the percentage points that a share may differ by, such as 2"
-        )
+        raise StudyError(f"--reproducible-to {reproducible_to:g}: use a number of percentage points above 0, such as 2")
     catalogue = read_catalogue()
     study = _profile_study(names, ready_made().keys() - catalogue.keys(), {"intra": "cores", **settings})
     study = replace(study, design="apart")  # one traced process at a time
@@ -144,8 +142,8 @@ def _refuse_other_steps(job: ProfileJob) -> None:
     for run in (traced.row.run for traced in job.runs_there()):
         if run.traced != requested[run.point]:
             raise StoreError(
-                f"{job.folder} holds {point_words(run.point)} with {run.traced} traced steps, and "
-                f"{requested[run.point]} were asked for; choose another folder with -o"
+                f"{job.folder} holds {point_words(run.point)} with {run.traced} traced steps instead of "
+                f"{requested[run.point]}; choose another folder with -o"
             )
 
 
@@ -153,7 +151,7 @@ def _profile_study(names: Sequence[str], studies: Collection[str], settings: Map
     """A study by name or file, or these workloads on a single thread; the settings override it."""
     named = [name for name in names if name in studies or name.endswith(".toml")]
     if named and len(names) > 1:
-        raise StudyError(f"study {named[0]} names its workloads itself; give it alone")
+        raise StudyError(f"study {named[0]} names its own workloads; leave the other names out")
     if not named:
         settings = {"workloads": list(names), "cores": [1], **settings}
     text, source = (read_study_text(named[0]), named[0]) if named else (PROFILE_DEFAULTS, "profile")

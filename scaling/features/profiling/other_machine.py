@@ -68,7 +68,7 @@ class Speeds:
         if workload not in self.rates.get(cores, {}):
             measured = ", ".join(str(count) for count, rates in self.rates.items() if workload in rates)
             raise FitError(
-                f"{self.name} has no ceiling of {workload} on {cores} cores, only on {measured or 'none'}; measure it "
+                f"{self.name} has no {workload} ceiling for {cores} cores (measured: {measured or 'none'}); measure it "
                 f"with scaling sweep ceilings --set cores={cores}"
             )
         return self.rates[cores][workload]
@@ -83,7 +83,7 @@ def read_speeds(folder: Path) -> Speeds:
     """The ceilings of a folder with rows of one machine, and the speed of one of its cores."""
     rows = list(read_rows(folder))
     if len({row.machine.fingerprint for row in rows}) > 1:
-        raise StoreError(f"the rows of {folder} come from several machines; a ceiling holds for one")
+        raise StoreError(f"the rows of {folder} come from several machines; ceilings must come from one machine")
     rates: dict[int, dict[str, Estimate]] = {}
     for cores, by_workload in ceiling_rates(summarize(map(launch_of, rows))).items():
         known = {name: best.rate for name, best in by_workload.items() if best.rate}
@@ -126,12 +126,12 @@ def ceiling_laws(times: PartTimes, here: Speeds, size: int = DRAWS) -> CeilingLa
     """The laws of one subject's parts; refused without ceilings for its ops and two numbers of threads."""
     parts = dict(zip(times.names, times.means[0] / times.steps[0], strict=True))
     unbound = {name: share for name, share in parts.items() if group_of(name) == "other"}
-    _refuse_ops(unbound, "the step is ops that no ceiling is known to bound")
+    _refuse_ops(unbound, "the step is in ops without a known ceiling")
     traced = [count for count in times.threads if {MATMUL, STREAM} <= set(here.rates.get(count, ()))]
     if len(traced) < 2 or 1 not in here.rates:
         raise FitError(
-            f"{here.name} has ceilings for {', '.join(map(str, traced)) or 'none'} of the traced numbers of threads "
-            f"({', '.join(map(str, times.threads))}); laws need at least two, and one core"
+            f"of the traced numbers of threads ({', '.join(map(str, times.threads))}), {here.name} has ceilings for "
+            f"{', '.join(map(str, traced)) or 'none'}; laws need ceilings for at least two, and for one core"
         )
     times = times.only(traced)
     draws, factors = draw_means(times, size)
@@ -355,7 +355,7 @@ def predict_on(
     several = {profile for subject in result.scalings for profile in subject.profiles}
     alone = [name for name, profile in zip(result.names, result.profiles, strict=True) if profile not in several]
     refusals = list(map(str, result.complaints))
-    refusals += [f"{name}: traced on one number of threads, so there is no law" for name in alone]
+    refusals += [f"{name}: traced on only one number of threads, so no law can be fitted" for name in alone]
     first = []
     for subject in result.scalings:
         try:
@@ -409,9 +409,9 @@ def _measured_step(subject: Scaling, steps: Mapping[StepKey, MeasuredStep], thre
     others = dict.fromkeys(other[2:4] for other in steps if other[:2] == key[:2])
     if others and key[2:4] not in others:
         there = ", ".join(f"size {size} with {items} items" for size, items in others)
-        raise FitError(f"it was profiled at size {key[2]} with {key[3]} items, and measured at {there}")
+        raise FitError(f"it was profiled at size {key[2]} with {key[3]} items, but measured at {there}")
     step = steps.get(key)
     ops = {name: seconds for name, seconds in ((step and step.parts) or {}).items() if name not in NOT_OPS}
     missing = {name: ops[name] / sum(ops.values()) for name in ops if name not in subject.laws.times.names}
-    _refuse_ops(missing, "its op time there is ops that were not profiled here")
+    _refuse_ops(missing, "its op time there is in ops that were not profiled here")
     return step

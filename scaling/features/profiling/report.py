@@ -36,7 +36,7 @@ LEAST_LOSS_SHARE = 0.05
 # A repeated profile should differ by less than this in every share.
 MOST_UNCERTAINTY = 0.02
 TRACE_AGAIN = "trace it again on a quiet machine (`scaling machine doctor`)"
-TRACE_MORE = "give --reproducible-to 2 to trace the launches it needs"
+TRACE_MORE = "use --reproducible-to 2 to trace enough launches"
 INSIDE_WORDS = {None: "-", True: "inside", False: "outside"}
 
 Facts = dict[str, object]
@@ -155,7 +155,7 @@ def laws_table(scaling: Scaling) -> Table:
 def _serial_words(scaling: Scaling, fraction: Estimate) -> str:
     """A serial fraction with its interval, or only its upper end if the interval is too wide for an answer."""
     if scaling.disturbed:
-        return "no answer, disturbed"
+        return "no answer: disturbed"
     if fraction.high is None or fraction.is_answer:
         return with_interval(fraction, percent)
     return f"at most {percent(fraction.high)}" if fraction.high < 1 else "no answer"
@@ -165,7 +165,8 @@ def op_loss_sentences(scaling: Scaling) -> list[str]:
     """The loss of a subject on every number of threads; no answer if some of them were disturbed."""
     if scaling.disturbed:
         threads = ",".join(map(str, scaling.disturbed))
-        return [f"{scaling.name}: no answer yet to what limits it: disturbed with --threads {threads}; {TRACE_AGAIN}"]
+        disturbed = f"the launches with --threads {threads} were disturbed"
+        return [f"{scaling.name}: no answer yet on what limits scaling, because {disturbed}; {TRACE_AGAIN}"]
     return [loss_sentence(scaling.name, loss, scaling.laws.times.freedom) for loss in scaling.losses]
 
 
@@ -174,13 +175,13 @@ def loss_sentence(name: str, loss: Loss, freedom: int) -> str:
     predicted = "" if loss.measured else " (predicted)"
     about = f"{name} at {count(loss.threads, 'thread')}{predicted}: efficiency {share(loss.efficiency)}"
     if not freedom:
-        return f"{about}; one launch per number of threads cannot show which ops lose it; give --launches 3"
+        return f"{about}; one launch per number of threads cannot show which ops cause the loss; use --launches 3"
     if not loss.significant:
-        return f"{about}; the loss is too small or too imprecise to name its ops"
+        return f"{about}; the loss is too small or too imprecise to show which ops cause it"
     known = [part for part in loss.parts if part.share.is_answer and part.share.value >= LEAST_LOSS_SHARE]
     if not known:
-        vague = f"no share is known to a factor of {WIDEST_ANSWER:g}"
-        return f"{about}; no answer yet to which ops lose it, because {vague}; {TRACE_MORE}"
+        vague = f"no share is known to within a factor of {WIDEST_ANSWER:g}"
+        return f"{about}; no answer yet on which ops cause the loss, because {vague}; {TRACE_MORE}"
     named = known[:NAMED_LOSSES]
     shares = ", ".join(
         f"{with_interval(part.share, lambda ratio: f'{100 * ratio:.0f} %')} {part.name}" for part in named
@@ -211,9 +212,10 @@ def predictions_table(scalings: Iterable[Scaling]) -> Table:
 def _predicted_words(scaling: Scaling, predicted: Estimate) -> str:
     """The interval of a prediction, or why it has no answer."""
     if scaling.disturbed:
-        return "no answer, disturbed"
+        return "no answer: disturbed"
     is_wide = predicted.high is not None and not predicted.is_answer
-    return f"no answer, wider than a factor of {WIDEST_ANSWER:g}" if is_wide else _interval_words(predicted)
+    wide = f"no answer: the interval spans more than a factor of {WIDEST_ANSWER:g}"
+    return wide if is_wide else _interval_words(predicted)
 
 
 def _interval_words(predicted: Estimate) -> str:
@@ -274,7 +276,7 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
         yield f"op types of class other: {', '.join(unknown)}"
     lacking = [name for name, profile in zip(result.names, result.profiles, strict=True) if not profile.purpose_seconds]
     if lacking:
-        yield f"{_few(lacking)}: the traces come from a version without purposes of ops; trace again to get them"
+        yield f"{_few(lacking)}: the version that made these traces did not record op purposes; trace again"
     for profile in result.profiles:
         yield from _drift_remarks(
             profile, [launch for launch in result.stationarity if launch.trace.point == profile.point]
@@ -282,7 +284,7 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
         yield from _launch_remarks(profile)
     lone = [scaling.name for scaling in result.scalings if not scaling.laws.times.freedom]
     if lone:
-        yield f"{_few(lone)}: one launch per number of threads gives no intervals; give --launches 3"
+        yield f"{_few(lone)}: one launch per number of threads gives no intervals; use --launches 3"
     for scaling in result.scalings:
         yield from _prediction_remarks(scaling)
 
@@ -292,7 +294,7 @@ def _drift_remarks(profile: Profile, launches: Sequence[Stationarity]) -> Iterat
     if drifts:
         yield (
             f"{_title(profile)}: op time drifts by {span(drifts, '+.0f')} % over {len(launches[0].step_seconds)} steps"
-            f"{some_of(drifts, launches)}; trace more --steps"
+            f"{some_of(drifts, launches)}; use more --steps"
         )
 
 
@@ -304,7 +306,7 @@ def _launch_remarks(profile: Profile) -> Iterator[str]:
     if widest is not None and widest.share_uncertainty >= MOST_UNCERTAINTY:
         shares = span([100 * widest.least, 100 * widest.most], ".1f")
         yield (
-            f"{_title(profile)}: the share of {widest.type} is {shares} % in its {profile.launches} launches; "
+            f"{_title(profile)}: across {profile.launches} launches, the share of {widest.type} is {shares} %; "
             f"{TRACE_MORE}"
         )
 
@@ -321,15 +323,15 @@ def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
     threads, most = count(by_ops.threads, "thread"), scaling.laws.times.threads[-1]
     if by_ops.threads > most:
         yield (
-            f"{scaling.name}: {threads} are {by_ops.threads / most:.3g} times the most that were traced, and nothing "
-            "checks the laws beyond"
+            f"{scaling.name}: {threads} are {by_ops.threads / most:.3g} times the largest traced number; beyond that "
+            "number, nothing checks the laws"
         )
     if by_ops.imprecise_parts:
         ranges = [
             f"{name} {interval_alone(seconds, duration, joint=' to ')}"
             for name, seconds in by_ops.imprecise_parts.items()
         ]
-        yield (f"{scaling.name}: the serial part of some ops is imprecise; on {threads} these may take: {_few(ranges)}")
+        yield (f"{scaling.name}: the serial part of some ops is imprecise; on {threads} they may take: {_few(ranges)}")
 
 
 def _few(names: Sequence[str]) -> str:
@@ -342,7 +344,7 @@ def op_notes(evaluation: OpEvaluation) -> list[str]:
     """The reasons for missing laws and predictions."""
     notes = [str(complaint) for complaint in evaluation.complaints]
     if evaluation.predicted_threads and not evaluation.scalings:
-        notes.append("nothing can be predicted from one number of threads; trace two, such as --threads 1,2")
+        notes.append("predictions need traces on at least two numbers of threads, such as --threads 1,2")
     return notes
 
 

@@ -91,8 +91,8 @@ def op_modes(result: OpEvaluation) -> Drawing | NotDrawn:
     if not pairs:
         return NotDrawn("no workload was traced in training and in inference on the same number of threads")
     caption = (
-        "Time per item in each mode, in percent of training, by the class of its ops "
-        f"({count(pairs[0].train.threads, 'thread')}); at the end of a bar, the time itself."
+        "Time per item in training and inference, as a percentage of the training time, by op class "
+        f"({count(pairs[0].train.threads, 'thread')}). The time itself is at the end of each bar."
     )
     return Drawing(caption, _modes_figure(pairs))
 
@@ -141,11 +141,11 @@ def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
         if scaling.losses and scaling.losses[-1].significant
     ]
     if not losses:
-        return NotDrawn("no workload lost a significant part of its efficiency on the threads it was traced on")
+        return NotDrawn("no workload lost a significant part of its efficiency on the traced numbers of threads")
     caption = (
-        "The efficiency lost on the largest traced number of threads is the part of a step beyond a perfect share of "
-        "the time on one thread; the bars divide it among ops, the largest first, coloured by class. Ops that gained "
-        "more than their share are left out."
+        "Efficiency lost on the largest traced number of threads: the part of a step beyond a perfect share of the "
+        "time on one thread. Each bar divides the loss among ops, the largest first, coloured by class. Ops that scale "
+        "better than perfectly are left out."
     )
     return Drawing(caption, _losses_figure(losses))
 
@@ -199,11 +199,11 @@ def op_threads(result: OpEvaluation) -> Drawing | NotDrawn:
     scalings = [scaling for scaling in result.scalings if len(scaling.laws.times.threads) >= least]
     scalings.sort(key=lambda scaling: scaling.profiles[0].point.mode != "train")
     others = len(result.scalings) - len(scalings)
-    left_out = f" {others} traced on fewer than {least} numbers of threads are not drawn." if others else ""
+    left_out = f" {others} traced on fewer than {least} numbers of threads are left out." if others else ""
     caption = (
-        "Time per step of the heaviest parts on the most threads, each with its own law by Amdahl; the dotted line is "
-        "perfect scaling of the whole step. Below a part is its main purpose. More threads do not help a part with a "
-        f"flat line.{left_out}"
+        "Time per step of the parts that take longest on the most threads, each with its own Amdahl law. The dotted "
+        "line is perfect scaling of the whole step. The main purpose of a part is below its name. More threads do not "
+        f"help a part with a flat line.{left_out}"
     )
     return Drawing(caption, _threads_figure(scalings))
 

@@ -79,8 +79,8 @@ def _doubts(launches: Sequence[Trace]) -> Iterator[str]:
     slower = [step.stretch for step in steps if step.stretch is not None and step.stretch > MOST_TRACED_OVER_PLAIN]
     if slower:
         yield (
-            f"a traced step took {span(slower, '.2f')} times as long as a plain one{some_of(slower, launches)}; its "
-            "figures include the cost of tracing, or of other load"
+            f"a traced step took {span(slower, '.2f')} times as long as a plain one{some_of(slower, launches)}; "
+            "the traced times include the cost of tracing or of other load"
         )
     unexplained = [step.unexplained_seconds / step.wall_seconds for step in steps]
     vague = [100 * part for part in unexplained if part > MOST_UNEXPLAINED]
@@ -89,8 +89,8 @@ def _doubts(launches: Sequence[Trace]) -> Iterator[str]:
     if launches[0].inter > 1:
         step = profile(launches)
         yield (
-            f"ops ran at the same time: their seconds add up to {duration(step.op_seconds)} "
-            f"in {duration(step.busy_seconds)} of a step, and shares are of that sum"
+            f"ops overlapped: their times add up to {duration(step.op_seconds)} in {duration(step.busy_seconds)} of a "
+            "step; shares are relative to that sum"
         )
 
 

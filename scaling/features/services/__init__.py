@@ -6,8 +6,8 @@ FEATURE = Feature(
     figures=(
         FigureKind(
             "clients",
-            "Throughput over clients",
-            "throughput and latency of services over clients, for every number of cores",
+            "Throughput by clients",
+            "throughput and latency of services by number of clients, for every number of cores",
             "rows",
             f"{__name__}.figure:clients",
         ),

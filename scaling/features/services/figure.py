@@ -27,11 +27,13 @@ def clients(result: Evaluation) -> Drawing | NotDrawn:
         if any(len(one.over_clients(cores)) > 1 for cores in one.cores)
     ]
     if not measured:
-        return NotDrawn("no service was measured with several numbers of clients; `scaling run --serve` makes them")
+        return NotDrawn(
+            "no service was measured with several numbers of clients; measure one with `scaling run --serve`"
+        )
     caption = (
-        "Throughput and latency over clients in a closed loop, with 95 % intervals over launches, for every number of "
-        "cores of the server. Lines are fitted curves. In a closed loop every client waits for its response, so "
-        "latencies exclude the time in a queue."
+        "Throughput and latency by number of clients in a closed loop, for every number of server cores, with 95 % "
+        "intervals across launches. Lines are fitted curves. In a closed loop, every client waits for its response, so "
+        "latencies exclude queueing time."
     )
     return Drawing(caption, _figure(measured))
 

@@ -42,13 +42,13 @@ from scaling.reporting.words import (
 from scaling.results.evaluation import Evaluation
 from scaling.study.planning import Point
 
-WHO = ("server", "generator")
+SIDES = ("server", "generator")
 HINT = (
-    "The server runs on the cores of its point, the load generator on the other cores. In a closed loop every client "
-    "waits for a response before its next request, so latencies exclude the time in a queue; a generator with a fixed "
-    "rate does not wait."
+    "The server runs on the number of cores in the table, the load generator on the other cores. In a closed loop, "
+    "every client waits for a response before it sends the next request, so latencies exclude queueing time; a "
+    "generator with a fixed rate does not wait."
 )
-NONE_MEASURED = "no service was measured here; `scaling run --serve` measures one"
+NONE_MEASURED = "no service was measured here; measure one with `scaling run --serve`"
 
 
 def quantities() -> list[Quantity]:
@@ -70,7 +70,7 @@ def _load_headers(points: Sequence[ScalingPoint]) -> Sequence[str]:
 
 
 def _load_cells(point: ScalingPoint) -> list[str]:
-    busy = (_cell(point.summary, f"{who}_busy", share) for who in ("generator", "server"))
+    busy = (_cell(point.summary, f"{side}_busy", share) for side in ("generator", "server"))
     return [_cell(point.summary, worst_latency(point.summary), duration), *busy]
 
 
@@ -91,9 +91,9 @@ def sentences(summaries: Sequence[Summary]) -> list[str]:
 
 
 def curve_sentence(curve: LoadCurve) -> str:
-    """'nginx over clients on 2 cores: …'."""
-    over = "cores, saturated" if curve.cores is None else f"clients on {count(curve.cores, 'core')}"
-    return f"{curve.service.name} over {over}: {_most_words(curve)}; {_law_words(curve)}{_peak_words(curve)}"
+    """'nginx by clients on 2 cores: …'."""
+    by = "cores at saturation" if curve.cores is None else f"clients on {count(curve.cores, 'core')}"
+    return f"{curve.service.name} by {by}: {_most_words(curve)}; {_law_words(curve)}{_peak_words(curve)}"
 
 
 def _most_words(curve: LoadCurve) -> str:
@@ -160,8 +160,8 @@ def loads_table(service: Service) -> Table:
             _load_words(one.point),
             with_interval(one.rate, figure),
             *(with_interval(one.figure(name), duration) for name in names),
-            *(_cell(one, f"{who}_cpus", figure) for who in WHO),
-            *(_cell(one, f"{who}_busy", share) for who in WHO),
+            *(_cell(one, f"{side}_cpus", figure) for side in SIDES),
+            *(_cell(one, f"{side}_busy", share) for side in SIDES),
             VERDICT_WORDS[one.verdict] + "".join(f", {doubt.rule.name}" for doubt in one.doubts),
         )
         for one in sorted(
@@ -218,7 +218,7 @@ def _promise(question: ObjectiveQuestion, names: Sequence[str]) -> Promise | Non
         raise FitError(f"--objective service answers --throughput and --latency, not {', '.join(sorted(other))}")
     if "throughput" not in given:
         if given:
-            raise FitError("--latency needs a rate; give --throughput too")
+            raise FitError("--latency needs a rate; add --throughput")
         return None
     if "latency" not in given:
         return Promise(given["throughput"])
@@ -245,7 +245,7 @@ def _answer(service: Service, promise: Promise | None) -> SizeAnswer:
         f"{with_interval(size.point.rate, figure)} requests/s",
         f"{promise.latency} {with_interval(latency, duration)}" if latency else "",
         count(point.clients, "client") if point.clients else "",
-        f"{_load_words(point)}{', each: replicas were not measured beside each other' if several else ''}",
+        f"{_load_words(point)}{' (one replica alone; several were not measured together)' if several else ''}",
     ]
     cores = f"{replicas}{count(point.cores, 'core')}"
     sentence = f"{service.name}: {cores} for {wanted}: measured {', '.join(filter(None, measured))}"
@@ -261,7 +261,7 @@ def _nearest(service: Service, promise: Promise) -> str:
     valid = [one for one in service.points if one.valid and one.rate]
     lowest = [latency.value for one in valid if promise.latency and (latency := one.figure(promise.latency))]
     if not valid:
-        return "no point is ok; measure on a quieter machine, or make more launches"
+        return "no point is ok; measure on a quieter machine or with more launches"
     if lowest and not any(keeps_latency(one, promise) for one in valid):
         return f"the lowest {promise.latency} is {duration(min(lowest))}"
     return f"the highest rate is {figure(max(map(reached, valid)))} requests/s"

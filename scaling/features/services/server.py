@@ -126,7 +126,7 @@ class Server(Command):
         left = self._stop()
         self.run_beside(self.cleanup)
         if left:
-            raise ProgramError(f"the server left {left} behind when it was stopped; have it end them on SIGTERM")
+            raise ProgramError(f"the server left {left} behind when it ended; make it end them on SIGTERM")
 
     def _note(self, name: str, value: float) -> None:
         self.figures.setdefault(name, []).append(value)
@@ -159,14 +159,14 @@ class Server(Command):
     def _start(self) -> None:
         """Start the server in this process's group, which is paused between turns, and wait until it is ready."""
         if not self.own_port and _answers(self.port):
-            raise ProgramError(f"port {self.port} answers before the server has started; end the process that uses it")
+            raise ProgramError(f"port {self.port} is already in use; end the process that uses it")
         with self.output.open("wb") as output:
             self.server = subprocess.Popen(
                 self.serve, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self.env, cwd=self.cwd
             )
         deadline = time.monotonic() + self.ready_seconds
         while not self._is_ready():
-            self._check_alive("before it was ready; have it stay in the foreground")
+            self._check_alive("before it was ready; make it stay in the foreground")
             if time.monotonic() > deadline:
                 self._show_output()
                 ready = f"{self.ready.pattern.decode()!r} is not in its output" if self.ready else ""

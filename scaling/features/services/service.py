@@ -35,7 +35,7 @@ class Service(Program):
     latency: Annotated[Pairs, Key('a table such as { p99 = "99%\\\\s+(\\\\S+)" }', _pairs)] = ()
     files: Annotated[Pairs, Key('a table such as { conf = "nginx.conf" }', _pairs)] = ()
     port: Annotated[Annotated[int, Meta(ge=1, le=65535)] | None, Key("the port, if the server has a fixed one")] = None
-    ready: Annotated[str | None, Key("a regular expression that a line of the server matches once it is ready")] = None
+    ready: Annotated[str | None, Key("a regular expression that the server's output matches once it is ready")] = None
     ready_seconds: Annotated[float, Meta(gt=0, le=3600), Key("seconds above 0, at most an hour")] = 60.0
     stop_seconds: Annotated[float, Meta(gt=0, le=3600), Key("seconds above 0, at most an hour")] = 10.0
     warmup: Annotated[int, Meta(ge=0, le=65536), Key("a number from 0")] = 1
@@ -51,15 +51,15 @@ class Service(Program):
         for name, pattern in self.latency:
             if not PERCENTILE.fullmatch(name):
                 raise StudyError(
-                    f"service '{self.name}': latency '{name}' is not known; give p50, p99, p99.9, mean or max"
+                    f"service '{self.name}': latency '{name}' is not known; use p50, p99, p99.9, mean or max"
                 )
             _check_one_group(pattern)
         if self.seconds or self.items is not None:
             raise StudyError(f"service '{self.name}' is measured by its throughput; leave seconds and items out")
         if self.ready is None and self.port is None and "port" not in self.names:
             raise StudyError(
-                f"service '{self.name}' names no port that shows when it is ready; put {{port}} into its command line, "
-                "or give port or ready"
+                f"service '{self.name}': nothing shows when it is ready; put {{port}} into its command line, "
+                "or set port or ready"
             )
 
     @property

@@ -50,7 +50,7 @@ def tune(
         str,
         typer.Option(
             metavar="latency|throughput|throughput-per-core",
-            help="The time of a step, items per second, or items per second and core, which also tries fewer cores.",
+            help="Optimise step time, items per second, or items per second per core, which also tries fewer cores.",
         ),
     ] = "latency",
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="Time limit, such as 10m.")] = None,
@@ -58,12 +58,14 @@ def tune(
         list[str] | None,
         typer.Option(
             metavar="NAME=A,B,C",
-            help="Values of {NAME} in a program's line, or of a workload's option; the first is the default.",
+            help="Values for {NAME} in a program's line or for a workload's option; the first is the default.",
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A key of the study, such as inter=[1,2]; may be repeated."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Set a key of the study, such as inter=[1,2]; may be repeated."
+        ),
     ] = None,
     env: Env = None,
     output: Annotated[
@@ -82,8 +84,8 @@ def tune(
 ) -> None:
     """Find the best settings: threads, placement, SMT and XLA of a workload, or any parameter of a program.
 
-    Settings race in turns with each other and with the default; clearly slower settings are dropped, and separate
-    launches confirm the winner. The same command resumes a search. The status is 1 if too few quiet launches confirm
+    Settings take turns with each other and with the default; clearly slower ones are dropped, and separate launches
+    confirm the winner. The same command resumes a search. The status is 1 if too few quiet launches confirm
     the winner.
 
     Example: scaling tune autoenc --budget 10m

@@ -57,7 +57,7 @@ def read_search(folder: Path) -> Search:
     try:
         search = msgspec.json.decode(read_regular_text(path), type=Search)
     except msgspec.MsgspecError as error:
-        raise StoreError(f"{path} does not hold a search: {error}; remove it") from error
+        raise StoreError(f"{path} is not a valid search: {error}; remove it") from error
     if not len(search.grid.points) == len(search.grid.values) == len(search.cpus) > 0:
-        raise StoreError(f"{path} does not hold a search: its lists differ in length; remove it")
+        raise StoreError(f"{path} is not a valid search: its lists differ in length; remove it")
     return search

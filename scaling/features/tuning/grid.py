@@ -67,9 +67,9 @@ def parse_parameters(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
         name, equals, listed = text.partition("=")
         values = tuple(dict.fromkeys(listed.split(",")))
         if not equals or not name.isidentifier() or not all(values):
-            raise StudyError(f"--param {text}: write a name and its values, such as block=16,32,64")
+            raise StudyError(f"--param {text}: use a name and its values, such as block=16,32,64")
         if name in parameters:
-            raise StudyError(f"--param {name} is given twice; give all its values at once")
+            raise StudyError(f"--param {name} appears twice; list all its values in one --param")
         parameters[name] = values
     return parameters
 
@@ -80,8 +80,8 @@ def combinations(parameters: Parameters) -> list[dict[str, str]]:
     if combined > MOST_COMBINATIONS:
         sizes = " × ".join(str(len(values)) for values in parameters.values())
         raise StudyError(
-            f"--param {', '.join(parameters)}: {sizes} values are {combined:,} settings, and a search allows up to "
-            f"{MOST_COMBINATIONS:,}; give fewer values"
+            f"--param {', '.join(parameters)}: {sizes} values make {combined:,} settings, but a search allows at most "
+            f"{MOST_COMBINATIONS:,}; use fewer values"
         )
     return [dict(zip(parameters, values, strict=True)) for values in product(*parameters.values())]
 
@@ -99,9 +99,9 @@ def program_variants(program: Program, parameters: Parameters, words: Sequence[s
     used = names_in(words)
     for name in parameters:
         if name in PLACEHOLDERS:
-            raise StudyError(f"--param {name}: {{{name}}} is filled in for every run already; choose another name")
+            raise StudyError(f"--param {name}: scaling itself fills in {{{name}}}; choose another name")
         if name not in used:
-            raise StudyError(f"--param {name}: the command line has no {{{name}}}; put it in the place of the value")
+            raise StudyError(f"--param {name}: the command line has no {{{name}}}; put it in place of the value")
     return {
         replace(
             program,
@@ -157,8 +157,8 @@ def _refuse_alike(points: Sequence[Point], values: Sequence[Values]) -> None:
         differing = [one.name for one in fields(point) if getattr(point, one.name) != getattr(other, one.name)]
         for key in (name for name in differing if name not in chosen):
             raise StudyError(
-                f"a search cannot choose {key}, which is {getattr(other, key)!r} and {getattr(point, key)!r} here; "
-                "give one of them"
+                f"a search cannot vary {key}, which is {getattr(other, key)!r} and {getattr(point, key)!r} here; "
+                "use one value"
             )
 
 

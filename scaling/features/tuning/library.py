@@ -198,7 +198,7 @@ def prepare_tuning(
     """Check and plan a search on this machine."""
     if objective not in [*Objective]:
         raise StudyError(
-            f"--objective {objective}: there are {', '.join(Objective)}{did_you_mean(objective, [*Objective])}"
+            f"--objective {objective}: choose from {', '.join(Objective)}{did_you_mean(objective, [*Objective])}"
         )
     topology = read_topology()
     study, variants = _study(subject, parameters or {}, topology, cores, Objective(objective), settings, variables)
@@ -206,8 +206,8 @@ def prepare_tuning(
     job = prepare(study, folder, (), budget, full)
     if len(settings_grid.points) < 2:
         raise StudyError(
-            f"this machine has only one setting of {study.name.removesuffix('-tune')} to choose from; give more cores, "
-            "or values with --param or --set"
+            f"{study.name.removesuffix('-tune')} has only one setting to try on this machine; use more cores, or add "
+            "values with --param or --set"
         )
     cpus = tuple(cpus_of(job.study, job.topology, point) for point in settings_grid.points)
     planned = {field.name: getattr(job, field.name) for field in fields(job)}
@@ -265,7 +265,7 @@ def _study(
     for text in settings:
         if text.partition("=")[0].strip() in SUBJECTS:
             raise StudyError(
-                f"--set {text}: a search is of what the command names, one process at a time; leave that key out"
+                f"--set {text}: a search measures what the command names, one process at a time; leave this key out"
             )
     study = study_from_toml(study_to_toml(plain, "tuning"), plain.name, settings)
     for key in ("intra", "inter"):
@@ -273,7 +273,7 @@ def _study(
             listed = json.dumps(["auto", *getattr(study, key)])
             study = study_from_toml(study_to_toml(study, "tuning"), plain.name, [f"{key}={listed}"])
     if study.design != "turns":
-        raise StudyError("tuning races settings in turns with each other; leave design = 'apart' out")
+        raise StudyError("settings take turns in tuning; leave design = 'apart' out")
     return study, variants
 
 

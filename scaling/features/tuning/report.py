@@ -32,8 +32,8 @@ MOST_LISTED = 12
 _OVER_DEFAULT = {"over_default": "value", "over_default_low": "low", "over_default_high": "high"}
 _FIXED = ("setting", "name", "launches", *_OVER_DEFAULT, "standing", "standing_code")
 HINT = (
-    "Times are relative to the default, from all launches of the race and the confirmation; the gain above comes from "
-    "the launches made after the choice of the winner."
+    "Times are relative to the default and come from all launches. The gain above comes only from the launches after "
+    "the winner was chosen."
 )
 
 
@@ -118,7 +118,7 @@ def section(result: Evaluation) -> Section | None:
     if outcome.winner is not None:
         settings = settings_of(search.grid.points[outcome.winner], study, search.cpus[outcome.winner])
         texts = ("\n".join(environment_lines(settings)), paste_python(settings))
-        blocks.append(Block(heading="To paste", texts=texts))
+        blocks.append(Block(heading="Settings to paste", texts=texts))
     return Section("tuning", "Settings", "Best settings", blocks)
 
 
@@ -158,8 +158,11 @@ def tuning_answer(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
     launches = sum(one.launches for one in outcome.competitors)
     return [
         _verdict(outcome, grid, objective),
-        f"{count(len(outcome.competitors), 'setting')} of {len(grid.points)} measured by {launches} launches",
-        *(f"against the {grid.names.get(setting, 'other')}: {_times(gain)}" for setting, gain in outcome.gains.items()),
+        f"{launches} launches measured {len(outcome.competitors)} of {count(len(grid.points), 'setting')}",
+        *(
+            f"gain over the {grid.names.get(setting, 'other')}: {_times(gain)}"
+            for setting, gain in outcome.gains.items()
+        ),
     ]
 
 
@@ -172,35 +175,39 @@ def _verdict(outcome: Outcome, grid: Grid, objective: str) -> str:
         return f"no answer yet for {objective}: {_unconfirmed(outcome, challenger, objective)}"
     if outcome.gain is None:
         return f"best for {objective}: {challenger}; the default failed"
-    others = f", {outcome.disturbed} others were disturbed" if outcome.disturbed else ""
-    launches = f"{outcome.confirmations - outcome.disturbed} launches of each after it was chosen{others}"
+    others = f"; {outcome.disturbed} more were disturbed" if outcome.disturbed else ""
+    launches = f"{outcome.confirmations - outcome.disturbed} launches of both after the choice{others}"
     evidence = f"{_times_the_default(outcome.gain, objective)}, from {launches}"
     if outcome.beaten:
         return f"best for {objective}: {challenger}: {evidence}"
     is_slower = outcome.gain.high is not None and outcome.gain.high < 1
     words = "is slower" if is_slower else "is not shown to be better"
-    return f"nothing beats the default for {objective}: the best other, {challenger}, {words}: {evidence}"
+    return f"nothing beats the default for {objective}: the best alternative, {challenger}, {words}: {evidence}"
 
 
 def _unconfirmed(outcome: Outcome, challenger: str, objective: str) -> str:
     """The best setting of the race, the reason for no answer, and the remedy."""
     raced = next((one.ratio for one in outcome.competitors if one.setting == outcome.challenger), None)
     gain = outcome.gain or (raced.map(lambda ratio: 1 / ratio) if raced else None)
-    seen = f", {_times_the_default(gain, objective)} so far" if gain else ""
+    seen = f", {_times_the_default(gain, objective)}" if gain else ""
     quiet = outcome.confirmations - outcome.disturbed
-    why = f"{quiet} of the {FEWEST_CONFIRMATIONS} launches that confirm it were made"
+    why = f"only {quiet} of the {FEWEST_CONFIRMATIONS} confirming launches are done"
     if quiet >= FEWEST_CONFIRMATIONS:
-        why = f"the interval of its gain is wider than a factor of {WIDEST_ANSWER:g}"
+        why = f"the interval of its gain spans more than a factor of {WIDEST_ANSWER:g}"
     disturbed, place = (
-        (f", {outcome.disturbed} were disturbed", " on a quieter machine") if outcome.disturbed else ("", "")
+        (f" ({outcome.disturbed} were disturbed)", " on a quieter machine") if outcome.disturbed else ("", "")
     )
-    remedy = f"give the same command with more --budget{place}"
-    return f"the best other is {challenger}{seen}; {why}{disturbed}, so the default stays: {remedy}"
+    remedy = f"run the same command with a larger --budget{place}"
+    return f"the best alternative so far is {challenger}{seen}, but {why}{disturbed}, so the default is kept; {remedy}"
 
 
 def _times_the_default(gain: Estimate, objective: str) -> str:
     """'1.21 times as fast as the default (1.18 to 1.25)'."""
-    of = "as fast as the default" if objective == Objective.LATENCY else "what the default does"
+    of = (
+        "as fast as the default"
+        if objective == Objective.LATENCY
+        else f"the {objective.replace('-', ' ')} of the default"
+    )
     return _times(gain, f" {of}")
 
 
@@ -223,7 +230,7 @@ def tuning_table(outcome: Outcome, grid: Grid) -> Table:
         for number, one in enumerate(outcome.competitors)
         if number < MOST_LISTED or one.setting in grid.names or one.standing is Standing.WINNER
     ]
-    return Table(("setting", ">launches", ">time over default", "95 %", "standing"), rows)
+    return Table(("setting", ">launches", ">time relative to default", "95 %", "standing"), rows)
 
 
 def outcome_rows(outcome: Outcome, grid: Grid) -> list[dict[str, object]]:

@@ -43,7 +43,7 @@ def test_an_unknown_key_of_the_cluster_is_refused_too():
         ("x =", "not valid TOML"),
         ('[[node_types]]\nname = "two words"', "a word of letters"),
         ('[[node_types]]\nname = "../up"', "a word of letters"),
-        ('[[node_types]]\nname = "jobs"', "it cannot be called 'jobs'"),
+        ('[[node_types]]\nname = "jobs"', "name 'jobs' is reserved"),
         (NODE_TYPE + 'scheduler = "slrum"', "did you mean 'slurm'?"),
         (NODE_TYPE + "nodes = 0", "a number from 1"),
         (NODE_TYPE + 'walltime = "soon"', "a time such as"),

@@ -160,7 +160,7 @@ def test_show_counts_runs_and_tells_jobs_apart_by_their_folders(folder):
         (None, "withdrawn", None),
     ]
     shown = scaling("show", folder)
-    assert "driver is at work" in shown.stderr
+    assert "no driver is running" in shown.stderr
     assert ["never", "?", "0", "0"] in map(str.split, shown.stdout.splitlines())
 
 

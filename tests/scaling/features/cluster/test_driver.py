@@ -151,7 +151,7 @@ def test_jobs_that_make_nothing_are_given_up_with_the_end_of_the_log(jobs, start
         sweep.advance()
         (jobs.folders[number].path / "log").write_text("python3: command\nnot found\n")
         jobs.end(number)
-    with pytest.raises(NodeTypeError, match=r"3 jobs have ended .* its log ends: python3: command not found"):
+    with pytest.raises(NodeTypeError, match=r"3 jobs in a row ended .* its log ends: python3: command not found"):
         sweep.advance()
 
 
@@ -164,7 +164,7 @@ def test_jobs_that_are_cut_off_again_and_again_go_on_as_long_as_each_makes_a_run
         store = Store(job.path)
         store.append(row(RUNS[number - 1]))
         store.close()
-        jobs.end(str(number), Ended("stopped", "it was stopped"))
+        jobs.end(str(number), Ended("stopped", "it was interrupted"))
     sweep.advance()
     assert is_complete(tmp_path)
 
@@ -265,7 +265,7 @@ def test_the_power_of_runs_is_merged_with_them(tmp_path, jobs, start):
 
 
 def test_a_refusal_of_the_first_job_ends_a_node_type_and_a_later_one_is_tried_again(jobs, start):
-    jobs.refusal = "the scheduler refuses the job: Invalid feature specification"
+    jobs.refusal = "the scheduler refused the job: Invalid feature specification"
     with pytest.raises(NodeTypeError, match="Invalid feature specification"):
         start().advance()
     jobs.refusal = None
@@ -274,7 +274,7 @@ def test_a_refusal_of_the_first_job_ends_a_node_type_and_a_later_one_is_tried_ag
     jobs.make("1", 1)
     sweep.advance()
     jobs.end("1")
-    jobs.refusal = "the scheduler refuses the job: Socket timed out"
+    jobs.refusal = "the scheduler refused the job: Socket timed out"
     sweep.advance()
     jobs.refusal = None
     sweep.advance()

@@ -80,7 +80,7 @@ def test_jobs_are_cancelled_by_number(programs, scheduler, program):
 def test_a_machine_without_the_schedulers_programs_is_one_sentence(programs, scheduler):
     with pytest.raises(ClusterError) as refused:
         jobs_of(scheduler).submit(programs, None, ())
-    assert str(refused.value).startswith("the scheduler refuses")
+    assert str(refused.value).startswith("the scheduler refused")
     assert "\n" not in str(refused.value)
 
 

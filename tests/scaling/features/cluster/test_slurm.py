@@ -213,7 +213,7 @@ def test_a_job_killed_nodes_lost_and_drained_and_two_drivers_killed_cost_no_run_
         slurm.say("scancel", cancelled)
         slurm.say("scontrol", "update", "nodename=b1", "state=drain", "reason=test")
         slurm.kill_slurmd("b2")
-        sweep.wait_for(lambda: "was not done" in sweep.output())
+        sweep.wait_for(lambda: "did not finish" in sweep.output())
         driver.kill()
     # Jobs do not need a driver.
     until(lambda: _made(sweep) > len(sweep.rows()), 60, slurm.jobs)
@@ -264,7 +264,7 @@ def test_a_node_that_differs_is_refused_and_its_launches_go_to_another(sweep, sl
     done = sweep.run("--no-report")
     assert done.returncode == 0, done.stderr
     complete(sweep, 4, ("kindA",))
-    assert "a2 was not done" in done.stderr
+    assert "a2 did not finish" in done.stderr
     assert {row.machine.host for row in sweep.rows("kindA")} == {"a1"}
     refused, other = ([job for job in sweep.jobs("kindA") if job.read(Started).node == node] for node in ("a2", "a1"))
     assert len(refused) == 1
@@ -284,7 +284,7 @@ def test_an_unknown_feature_costs_its_node_type_only_and_is_said_in_the_schedule
     sweep.write({"kindZ": 1, "kindA": 1}, idle_study(0.1, launches=1))
     done = sweep.run("--no-report")
     assert done.returncode == 1
-    assert "kindZ: the scheduler refuses" in done.stderr
+    assert "kindZ: the scheduler refused" in done.stderr
     assert "Invalid feature specification\n" in done.stderr
     assert "kindZ; give the same" in done.stderr
     complete(sweep, 1, ("kindA",))

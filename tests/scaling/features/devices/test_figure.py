@@ -35,4 +35,4 @@ def test_the_page_has_what_the_gpu_does(understood):
 
 
 def test_on_one_device_there_is_nothing_to_draw(tmp_path):
-    assert "set both in device" in nothing(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), "devices")
+    assert "list both under device" in nothing(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), "devices")

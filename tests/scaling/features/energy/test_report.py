@@ -108,7 +108,7 @@ def test_the_commands_show_energy_and_say_where_there_is_none(tmp_path):
     assert refused.returncode == 2
     without = plain_folder(tmp_path / "b", [plain_row()])
     none = scaling("capacity", without, "--objective", "energy")
-    assert (none.returncode, none.stdout.splitlines()[0][:21]) == (1, "energy: not available")
+    assert (none.returncode, none.stdout.splitlines()[0][:23]) == (1, "energy is not available")
 
 
 def test_the_page_and_the_figures_have_energy(tmp_path):
@@ -135,12 +135,12 @@ def test_power_caps_are_set_against_clock_caps_of_the_same_workload(tmp_path):
         ["clock"],
     ]
     assert sum(effect.kind == "both" for effect in effects) == 4
-    assert mentions(kinds_sentence(four_cores), "train, 4 cores: … take 0.70")
+    assert mentions(kinds_sentence(four_cores), "train, 4 cores: … takes 0.70")
     assert kinds_sentence(four_cores).endswith("(CPU ≤ 2400 MHz)")
     understood = evaluate(folder_of(made, tmp_path, 8))
     (drawn,) = panels(picture(understood, "caps"))
     assert drawn.get_title() == "calibrated"
-    assert "clock caps" in page(understood, [])
+    assert "best clock cap" in page(understood, [])
 
 
 def test_power_over_time_is_kept_beside_rows_and_drawn(tmp_path):

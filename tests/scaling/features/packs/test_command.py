@@ -63,7 +63,7 @@ def test_every_division_is_measured_and_the_best_is_named_and_lost_rows_are_made
 def test_what_is_neither_a_workload_nor_a_program_is_refused():
     assert "'autoencc' is neither" in complaint(scaling("pack", "autoencc"))
     assert "unknown option 'speed'" in complaint(scaling("pack", "calibrated", "speed=3"))
-    assert "here; give at most" in complaint(scaling("pack", "calibrated", "--cores", "4096"))
+    assert "here; use at most" in complaint(scaling("pack", "calibrated", "--cores", "4096"))
     assert "cores=1 with smt=64 was asked for" in complaint(scaling("pack", "calibrated", "--smt", "64"))
     assert "latency is -1" in complaint(scaling("pack", "calibrated", "--latency", "-1"))
 

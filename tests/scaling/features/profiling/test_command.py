@@ -97,7 +97,7 @@ def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_sam
 @pytest.mark.parametrize("points", ["0", "-1", "nan"])
 def test_nothing_is_the_same_within_nothing(points, tmp_path):
     completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", points, "-o", tmp_path / "results")
-    assert f"--reproducible-to {points}: give the percentage points" in complaint(completed)
+    assert f"--reproducible-to {points}: use a number of percentage points" in complaint(completed)
 
 
 def test_what_is_not_known_after_so_many_launches_is_said(folder):
@@ -111,7 +111,7 @@ def test_what_is_not_known_after_so_many_launches_is_said(folder):
     store.close()
     completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", "0.1", "-o", folder)
     assert "all 24 runs" in completed.stderr
-    assert "op, and 0.1 points" in completed.stderr
+    assert "not reproducible to 0.1 points: " in completed.stderr
 
 
 def test_a_folder_of_traces_is_shown_again(profiled, folder):
@@ -129,7 +129,7 @@ def test_a_folder_without_traces_is_refused(tmp_path):
 def test_another_number_of_steps_wants_another_folder(folder):
     message = complaint(scaling("profile", "deepq", *SMALL, "--steps", "5", "-o", folder))
     assert "holds deepq train, 1 core" in message
-    assert mentions(message, "4 traced … 5 were")
+    assert mentions(message, "4 traced … of 5")
 
 
 def test_another_machine_is_refused_with_the_difference(folder):
@@ -185,7 +185,7 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
         (["memnet", "--size", "tiny"], "key 'size' cannot be \"tiny\"; it takes 'published' or 'small'"),
         (["memnet", "--items", "0"], "key 'items' cannot be"),
         (["memnet", "--inter", "0"], "key 'inter' cannot be"),
-        (["fathom", "memnet"], "fathom names its workloads"),
+        (["fathom", "memnet"], "fathom names its own workloads"),
         (["nowhere.toml"], "study nowhere.toml cannot be read"),
     ],
 )

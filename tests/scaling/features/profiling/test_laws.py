@@ -143,7 +143,7 @@ def test_the_law_of_the_whole_step_is_the_sum_of_the_laws_of_its_parts():
 
 
 def test_one_number_of_threads_is_too_few():
-    with pytest.raises(FitError, match=r"threads only \(1\)"):
+    with pytest.raises(FitError, match=r"one number of threads \(1\)"):
         laws_of(part_times(amdahl_traces(threads=(1,))))
 
 

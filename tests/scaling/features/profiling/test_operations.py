@@ -34,7 +34,7 @@ def test_a_number_of_threads_that_is_none_is_refused_in_one_sentence(wish):
     completed = scaling("profile", SMALL, "--predict", wish)
     assert completed.returncode == 2
     assert (
-        completed.stderr == f"scaling: --predict {wish}: give numbers of threads from 1 to 4096, such as 8 or 4,8,16\n"
+        completed.stderr == f"scaling: --predict {wish}: use numbers of threads from 1 to 4096, such as 8 or 4,8,16\n"
     )
 
 
@@ -81,7 +81,7 @@ def test_steps_on_another_machine_are_predicted_from_the_ceilings_of_both(autoen
     by_ceilings = [one["by_ceilings"] for one in facts["predictions"]]
     assert all(abs(predicted["error"]) < 0.2 and predicted["inside"] for predicted in by_ceilings)
     assert facts["distance"] == 0
-    assert ["on 32 cores, only on 1, 2, 4, 8, 16" in sentence for sentence in facts["refused"]] == [True, True]
+    assert ["for 32 cores (measured: 1, 2, 4, 8, 16)" in sentence for sentence in facts["refused"]] == [True, True]
 
 
 def test_another_size_than_was_measured_there_is_refused(autoenc_on_sixteen, tmp_path_factory):
@@ -89,11 +89,11 @@ def test_another_size_than_was_measured_there_is_refused(autoenc_on_sixteen, tmp
     text = (autoenc_on_sixteen / "traces.jsonl").read_text()
     other.write_text(text.replace('"size":"published"', '"size":"small"'))
     options = ("--predict", "2", "--on-machine", CEILINGS, "--ceilings", CEILINGS, "--measured", other.parent)
-    refusal = "it was profiled at size published with 128 items, and measured at size small with 128 items"
+    refusal = "it was profiled at size published with 128 items, but measured at size small with 128 items"
     assert refusal in scaling("profile", autoenc_on_sixteen, *options).stderr
 
 
 @pytest.mark.parametrize("options", [("--on-machine", CEILINGS), ("--ceilings", CEILINGS, "--predict", "2")])
 def test_a_prediction_of_another_machine_wants_both_ceilings_and_threads(options):
     completed = scaling("profile", SMALL, *options)
-    assert (completed.returncode, "give all three" in completed.stderr) == (2, True)
+    assert (completed.returncode, "to predict another machine" in completed.stderr) == (2, True)

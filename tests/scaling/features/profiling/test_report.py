@@ -73,7 +73,7 @@ def test_traces_of_before_there_were_purposes_are_named():
     old = replace(step({"MatMul": 1.0}), ops=(OpTime("MatMul", 1.0, 1),))
     result = evaluate_ops([trace(old)])
     assert purposes_table(result).rows == []
-    assert mentions(op_remarks(result), "alexnet ×1: the traces")
+    assert mentions(op_remarks(result), "alexnet ×1: the version that made these traces")
     assert op_facts(result)["profiles"][0]["purposes"] is None
 
 
@@ -116,7 +116,7 @@ def test_shares_known_to_more_than_a_factor_of_three_are_not_printed():
 
 def test_one_launch_of_each_names_no_ops_and_says_what_to_do():
     (scaling,) = evaluate_ops(amdahl_traces(threads=(1, 2), launches=1)).scalings
-    assert op_loss_sentences(scaling)[0].endswith("give --launches 3")
+    assert op_loss_sentences(scaling)[0].endswith("use --launches 3")
 
 
 def test_disturbed_launches_are_no_answer_to_what_limits_a_network():
@@ -124,11 +124,11 @@ def test_disturbed_launches_are_no_answer_to_what_limits_a_network():
     result = evaluate_ops(traces, predict=(4,))
     (scaling,) = result.scalings
     assert op_loss_sentences(scaling) == [
-        "alexnet: no answer yet to what limits it: disturbed with --threads 2; trace it again on a quiet machine "
-        "(`scaling machine doctor`)"
+        "alexnet: no answer yet on what limits scaling, because the launches with --threads 2 were disturbed; "
+        "trace it again on a quiet machine (`scaling machine doctor`)"
     ]
-    assert predictions_table(result.scalings).rows[0][4] == "no answer, disturbed"
-    assert {row[-1] for row in laws_table(scaling).rows} <= {"no answer, disturbed", "slower with threads"}
+    assert predictions_table(result.scalings).rows[0][4] == "no answer: disturbed"
+    assert {row[-1] for row in laws_table(scaling).rows} <= {"no answer: disturbed", "slower with threads"}
     assert [row[-3:] for row in profiles_table(result).rows] == [("3", "3", "ok"), ("3", "0", "disturbed")]
     assert any("0 of 3 launches were quiet" in remark for remark in op_remarks(result))
     facts = op_facts(result)
@@ -159,7 +159,7 @@ def test_launches_whose_steps_drift_are_reported_together():
     calm = trace(*(step({"MatMul": 1.0}) for _ in range(12)))
     remarks = [remark for remark in op_remarks(evaluate_ops([calm, fast, slow])) if "drifts" in remark]
     assert remarks == [
-        "alexnet train, 1 thread: op time drifts by +169 to +183 % over 12 steps in 2 of 3 launches; trace more --steps"
+        "alexnet train, 1 thread: op time drifts by +169 to +183 % over 12 steps in 2 of 3 launches; use more --steps"
     ]
 
 
@@ -169,7 +169,7 @@ def test_launches_that_tell_different_shares_are_named():
     agreed = evaluate_ops([trace(step(alike)), trace(step(alike), launch=2)])
     apart = evaluate_ops([trace(step(alike)), trace(step(other), launch=2)])
     assert not any("launches" in remark for remark in op_remarks(agreed))
-    assert mentions(op_remarks(apart), "MatMul is 80.0 to 83.0 % … 2 launches")
+    assert mentions(op_remarks(apart), "2 launches, the share of MatMul is 80.0 to 83.0 %")
 
 
 def test_one_launch_is_said_to_be_one():

@@ -91,7 +91,7 @@ def test_unexplained_time_is_said():
 def test_ops_that_overlap_are_said():
     both = replace(RUN, point=replace(RUN.point, inter=2))
     traced = TracedRow(row(both, step_seconds=(0.010,) * 4), (replace(STEP, overlap_seconds=0.003),))
-    (remark,) = (text for text in trace_remarks([traced]) if "at the same time" in text)
+    (remark,) = (text for text in trace_remarks([traced]) if "overlapped" in text)
     assert "8 ms in 5 ms" in remark
 
 

@@ -42,7 +42,7 @@ def test_the_size_is_what_kubernetes_is_asked_for():
 def test_replicas_are_asked_for_and_said_to_be_alone():
     answer = objective(question(grid(), throughput=40000.0))
     assert any(line.startswith("replicas: ") for line in deployment_lines(answer.deployments, "kubernetes"))
-    assert "measured beside each other" in answer.sentences[0]
+    assert "not measured together" in answer.sentences[0]
 
 
 def test_a_promise_that_nothing_keeps_is_no_answer_and_names_what_is_nearest():
@@ -54,7 +54,7 @@ def test_a_promise_that_nothing_keeps_is_no_answer_and_names_what_is_nearest():
 @pytest.mark.parametrize(
     ("targets", "problem"),
     [
-        ({"latency": 0.1}, "give --throughput too"),
+        ({"latency": 0.1}, "add --throughput"),
         ({"throughput": 1.0, "efficiency": 0.5}, "not efficiency"),
         ({"throughput": 1.0, "latency": 0.1, "quantile": 0.95}, "no generator printed p95"),
     ],

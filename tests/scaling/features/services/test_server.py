@@ -96,7 +96,7 @@ def test_a_file_a_variable_and_a_folder_are_filled_in(tmp_path):
         (with_fault("dies"), "status 3 under"),
         (with_fault("leaks"), "(sleep) behind"),
         (with_fault("keeps-port"), "behind"),
-        (with_fault("silent", "load"), "does not match"),
+        (with_fault("silent", "load"), "the output does not match"),
         (service(latency={"p99": "(rate)"}), "not a time such as 1.2ms"),
     ],
     ids=["refuses", "sleeps", "not ready", "dies", "leaks", "keeps port", "silent", "no time"],
@@ -124,4 +124,4 @@ def test_a_server_that_hears_no_signal_is_ended_by_force():
 def test_a_port_that_answers_before_its_server_is_somebody_elses():
     with socket.create_server(("127.0.0.1", 0)) as other:
         row = row_of(service(port=other.getsockname()[1]))
-    assert "answers before the server" in row.outcome.reason or ""
+    assert "is already in use" in row.outcome.reason or ""

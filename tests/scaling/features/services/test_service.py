@@ -52,7 +52,7 @@ def test_a_service_takes_its_loads_in_rounds_and_a_program_does_not():
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"serve": "server", "load": "generator"}, "names no port"),
+        ({"serve": "server", "load": "generator"}, "nothing shows when it is ready"),
         ({"latency": {"p99": "none"}}, "has 0 groups"),
         ({"latency": {"slow": "(.*)"}}, "p99.9, mean or max"),
         ({"seconds": "(.*)"}, "give throughput or seconds"),

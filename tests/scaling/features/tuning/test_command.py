@@ -41,7 +41,7 @@ def test_a_parameter_of_a_program_is_tuned_and_the_folder_is_one_of_results(tmp_
     first = done.stdout.splitlines()[0]
     assert first.startswith("best for latency: block 0.01: ")
     assert "fast as the default" in first
-    assert "3 settings of 3 measured by " in done.stdout + done.stderr
+    assert " launches measured 3 of 3 settings" in done.stdout + done.stderr
     assert f"taskset --cpu-list 0 {sys.executable}" in done.stdout
     assert "subprocess.run(" in done.stdout
     rows = list(read_rows(folder))
@@ -113,19 +113,19 @@ def test_the_grid_can_be_looked_at_first(tmp_path):
             ["calibrated", "--objective", "speed"],
             "--objective speed:",
         ),
-        (["calibrated", "--cores", "1"], "one setting of calibrated"),
+        (["calibrated", "--cores", "1"], "calibrated has only one setting"),
         (["calibrated", "--param", "planet=1,2"], "workload 'calibrated planet=1': unknown option 'planet'"),
         (["calibrated", "--budget", "soon"], "budget soon … above 0"),
         (["--param", "b=1,2", "--", "true", "{c}"], "line has no {b}"),
         (["--param", "b=1,2", "--", "true", "{b}", "{c}"], "unknown placeholder {c}"),
-        (["calibrated", "--set", "workloads=vgg"], "search is of what"),
+        (["calibrated", "--set", "workloads=vgg"], "search measures what"),
         (["autoenc", "--set", 'framework=["jax", "torch"]'], "'jax' and 'torch'"),
         (["calibrated", "--env", "A=1"], "--env A=1: that is for programs"),
         (
             ["--env", "NOT_THERE", "--", "true"],
             "variable NOT_THERE … write NAME=VALUE",
         ),
-        (["calibrated", "--set", "design=apart"], "races settings in turns"),
+        (["calibrated", "--set", "design=apart"], "settings take turns"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(words, message, tmp_path):

@@ -76,14 +76,14 @@ def test_what_is_no_parameter_is_refused(text):
 
 def test_a_search_of_too_many_settings_is_refused_with_its_size():
     values = tuple(map(str, range(1500)))
-    with pytest.raises(StudyError, match="--param a, b: 1500 × 1500 values are 2,250,000 settings,"):
+    with pytest.raises(StudyError, match="--param a, b: 1500 × 1500 values make 2,250,000 settings,"):
         workload_variants("calibrated", {"a": values, "b": values})
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"threads": ("1",)}, "filled in for every"),
+        ({"threads": ("1",)}, "itself fills in"),
         ({"level": ("1",)}, r"line has no \{level\}"),
     ],
 )

@@ -78,12 +78,12 @@ def test_a_budget_too_short_for_a_confirmation_leaves_the_default(tmp_path):
 def test_a_search_that_cannot_be_read_is_refused_in_a_sentence(tmp_path):
     for text in ("{", '{"grid": {"points": [], "values": [], "names": {}}, "cpus": [], "objective": "latency"}'):
         (tmp_path / TUNING).write_text(text)
-        with pytest.raises(StoreError, match=r"tuning\.json does not hold"):
+        with pytest.raises(StoreError, match=r"tuning\.json is not a valid search"):
             read_search(tmp_path)
 
 
 def test_an_unknown_objective_and_a_design_without_turns_are_refused(tmp_path):
     with pytest.raises(StudyError, match="--objective speed:"):
         scaling.tune("calibrated", tmp_path, objective="speed")
-    with pytest.raises(StudyError, match="turns with each other"):
+    with pytest.raises(StudyError, match="settings take turns"):
         scaling.tune("calibrated", tmp_path, settings=["design=apart"])

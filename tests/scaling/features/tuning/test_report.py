@@ -53,12 +53,12 @@ def test_a_winner_is_named_with_its_gain_and_the_launches_that_confirmed_it():
     first, effort, recipe = tuning_answer(outcome_of(search, Estimate(2.0, 1.9, 2.1)), search.grid, search.objective)
     assert first == (
         "best for latency: intra 2, inter 1: 2.000 times as fast as the default (1.900 to 2.100), from 8 launches of "
-        "each after it was chosen"
+        "both after the choice"
     )
     first = tuning_answer(outcome_of(search, Estimate(2.0, 1.9, 2.1)), search.grid, "throughput")[0]
     assert mentions(first, "2.000 times … (1.900 to 2.100)")
-    assert effort == "3 settings of 5 measured by 19 launches"
-    assert recipe == "against the vendor recipe: 1.200 times (1.100 to 1.300)"
+    assert effort == "19 launches measured 3 of 5 settings"
+    assert recipe == "gain over the vendor recipe: 1.200 times (1.100 to 1.300)"
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,24 @@ def test_a_winner_is_named_with_its_gain_and_the_launches_that_confirmed_it():
     [
         (
             None,
-            "no answer yet for latency: the best other is intra 2, inter 1, 2.000 times as fast as the default (1.6",
+            "no answer yet for latency: the best alternative so far is intra 2, inter 1, 2.000 times as fast as the",
         ),
         (
             Estimate(1.3),
-            "no answer yet for latency: the best other is intra 2, inter 1, 1.300 times as fast as the def",
+            "no answer yet for latency: the best alternative so far is intra 2, inter 1, 1.300 times as fast as the",
         ),
-        (Estimate(1.3, 0.7, 2.4), "no answer yet for latency: the best other is intra 2, inter 1, 1.300 times as fast"),
-        (Estimate(1.0, 0.9, 1.1), "nothing beats the default for latency: the best other, intra 2, inter 1, is not sh"),
-        (Estimate(0.8, 0.7, 0.9), "nothing beats the default for latency: the best other, intra 2, inter 1, is slower"),
+        (
+            Estimate(1.3, 0.7, 2.4),
+            "no answer yet for latency: the best alternative so far is intra 2, inter 1, 1.300 times as",
+        ),
+        (
+            Estimate(1.0, 0.9, 1.1),
+            "nothing beats the default for latency: the best alternative, intra 2, inter 1, is not sh",
+        ),
+        (
+            Estimate(0.8, 0.7, 0.9),
+            "nothing beats the default for latency: the best alternative, intra 2, inter 1, is slower",
+        ),
     ],
 )
 def test_where_the_default_stays_the_answer_says_why_in_one_sentence(gain, sentence):
@@ -88,7 +97,7 @@ def test_disturbed_launches_of_the_confirmation_are_counted_and_the_remedy_is_a_
     search = search_of()
     ended = replace(outcome_of(search, Estimate(1.3)), disturbed=5)
     assert mentions(
-        tuning_answer(ended, search.grid, search.objective)[0], "3 of the 6 launches … made, 5 were … more --budget on"
+        tuning_answer(ended, search.grid, search.objective)[0], "only 3 of the 6 … done (5 were … larger --budget on"
     )
 
 
