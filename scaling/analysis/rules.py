@@ -215,7 +215,7 @@ FEW_STEPS = Rule(
 )
 FEW_LAUNCHES = Rule(
     "too-few-launches",
-    "too few usable launches: {amount:.0f}",
+    "its usable launches are too few: {amount:.0f}",
     "the interval of two launches reaches thirteen standard errors, and one launch has no interval; if fewer than "
     "three remain because others were left out, the point is disturbed or not valid",
     Verdict.IMPRECISE,

@@ -44,7 +44,7 @@ def _law_words(fit: SeriesFit) -> str:
     serial = fit.serial_fraction
     if fit.is_short:
         source = "Gustafson's law" if fit.series.scale == "weak" else "Karp-Flatt"
-        return f"serial fraction {with_interval(serial, percent)} by {source}"
+        return f"a serial fraction of {with_interval(serial, percent)} by {source}"
     law = fit.law.words + (f" with a serial fraction of {with_interval(serial, percent)}" if serial else "")
     if fit.description is Description.NOT_AT_ALL:
         return f"{law} does not describe it, {_within_words(fit)} off"

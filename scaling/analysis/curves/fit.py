@@ -199,7 +199,7 @@ class SeriesFit:
 
     @property
     def curve(self) -> tuple[CurvePoint, ...]:
-        """The curve at whole numbers of cores, to twice the most measured."""
+        """The curve at whole numbers of cores, to twice the largest measured."""
         return self.curve_at([float(count) for count in plain_sizes(max(int(self.limit), 1)).counts])
 
     def curve_at(self, cores: Sequence[float]) -> tuple[CurvePoint, ...]:

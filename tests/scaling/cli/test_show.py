@@ -55,7 +55,7 @@ def test_at_most_five_notes_follow_and_all_with_verbose(tmp_path):
 
 
 HAND_MADE = {
-    "a single launch": ([row()], "too few usable launches: 1"),
+    "a single launch": ([row()], "its usable launches are too few: 1"),
     "one step": (
         [row(replace(first_run(), launch=n), (0.1 * n,)) for n in (1, 2, 3)],
         "too few steady steps in a launch: 1",
@@ -131,7 +131,7 @@ def test_rows_that_are_there_twice_and_machines_that_are_not_alike_are_named(tmp
     joined = [*rows, rows[0], rows[1], replace(rows[0], machine=other, started_at="2027-01-01T00:00:00+00:00")]
     folder = folder_of(tmp_path / "joined", joined)
     notes = scaling("show", folder).stderr
-    assert "2 rows repeated" in notes
+    assert "2 repeated rows left out" in notes
     assert (
         f"rows from different machines: {len(rows)} runs on pretend (Amdahl 470), 1 run on other (Gustafson 1)" in notes
     )

@@ -144,7 +144,7 @@ REASONS = [
     (
         StepsGrow(),
         "steps-grow",
-        "under weak scaling steps grow with cores and do not get shorter; ask for a throughput",
+        "under weak scaling, steps grow with cores and do not get shorter; ask for a throughput",
     ),
     (OverBudget(0.04, 0.01), "over-budget", "one core costs 0.04 an hour, more than the budget of 0.01"),
     (
@@ -174,7 +174,7 @@ REASONS = [
     (
         TooFewSteps(0.99, 99, 40),
         "too-few-steps",
-        "the 99 % quantile of steps needs launches of at least 99 steps, and these have at most 40; measure longer "
+        "the 99 % quantile of steps needs launches of at least 99 steps, but these have at most 40; measure longer "
         "(`max_seconds`, `rounds`), or ask for a lower quantile",
     ),
 ]
