@@ -161,7 +161,7 @@ PRESSURE = Rule(
 CLOCK = Rule(
     "clock-drop",
     "its clock was {amount:.0%} lower than in the point's fastest launch",
-    "a compute-bound step slows down with its clock; ordinary turbo steps stay within a tenth",
+    "a compute-bound step slows down with its clock; ordinary changes of turbo stay within a tenth",
     Verdict.DISTURBED,
     limit=0.1,
 )
