@@ -233,11 +233,13 @@ def meter_energy(
     counted, integrated = counted_joules(series, windows), integrated_joules(series, windows)
     joules = integrated if counted is None else counted
     if problem is None and domain == "gpu" and seconds < LEAST_GPU_SECONDS:
-        problem = f"the counted steps take {seconds:.2g} s, too short for {meter}; give steps that take 1 s or more"
+        problem = (
+            f"the counted steps take {seconds:.2g} s, too short for {meter}; measure enough steps to take 1 s or more"
+        )
     elif problem is None and joules is None:
         problem = f"{meter} could not be read often enough"
     elif problem is None and joules is not None and joules <= 0:
-        problem = f"the counter of {meter} stood still for {seconds:.1f} s"
+        problem = f"the counter of {meter} did not change for {seconds:.1f} s"
     if problem:
         return MeterEnergy(meter, domain, None, seconds, steps, idle_watts=idle_watts, problem=problem)
     peak = max((watts for _, watts in within(power_trace(series), windows)), default=None)

@@ -69,35 +69,35 @@ class Rule:
 
 MASK = Rule(
     "mask-differed",
-    "its CPUs were not those asked for: {detail}",
-    "a run on other CPUs measures another point",
+    "it did not run on the requested CPUs: {detail}",
+    "a run on other CPUs measures a different point",
     Verdict.NOT_VALID,
 )
 STRAYED = Rule(
     "strayed",
     "busy threads were seen on CPUs outside the mask: {detail}",
-    "a run on other CPUs measures another point",
+    "a run on other CPUs measures a different point",
     Verdict.NOT_VALID,
 )
 SETTING = Rule(
     "setting-not-held",
     "{detail}",
-    "a point that did not get the threads it names is another point",
+    "a run with another number of threads than requested measures a different point",
     Verdict.NOT_VALID,
 )
 THREADS_EXCEEDED = Rule(
     "threads-exceeded",
     "it used {amount:.0%} more CPU time than its thread settings allow",
-    "a program that starts more threads than requested measures another setting; the main thread adds up to a tenth "
-    "while it feeds the others",
+    "a program that starts more threads than requested measures a different setting; a tenth is allowed for the main "
+    "thread, which feeds the others",
     Verdict.NOT_VALID,
     limit=0.1,
 )
 OVERSUBSCRIBED = Rule(
     "oversubscribed",
-    "a pool of its threads has {amount:.3g} of them per CPU",
-    "a pool with more threads than CPUs runs them in turns: the point is as requested, but part of its time is "
-    "switching and waiting for threads that do not run",
+    "one of its thread pools has {amount:.3g} threads per CPU",
+    "threads that outnumber their CPUs take turns: the point is as requested, but part of its time is spent on "
+    "switching and waiting",
     limit=1,
 )
 THREADS_UNUSED = Rule(
@@ -107,150 +107,150 @@ THREADS_UNUSED = Rule(
 )
 FOREIGN_LOAD = Rule(
     "foreign-load",
-    "other processes used {amount:.2f} CPUs of those it ran on",
-    "a step waits for the thread whose CPU others use most; between 0.01 and 0.2 CPU the limit makes no difference",
+    "other processes on its CPUs used {amount:.2f} CPUs",
+    "a step waits for the thread whose CPU others use most; any limit between 0.01 and 0.2 CPU works equally well",
     Verdict.DISTURBED,
     limit=0.1,
 )
 SIBLING_LOAD = Rule(
     "sibling-load",
-    "other processes used {amount:.2f} CPUs of the idle siblings of its cores",
+    "other processes on the idle siblings of its cores used {amount:.2f} CPUs",
     "a busy sibling takes a third to a half of a core, and a step waits for its slowest thread",
     Verdict.DISTURBED,
     limit=0.1,
 )
 LOAD_ELSEWHERE = Rule(
     "load-elsewhere",
-    "other processes used {amount:.2f} CPUs elsewhere on the machine",
-    "memory, last-level cache and clock are shared, and a virtual machine may hide that two CPUs are one core; a "
+    "other processes elsewhere on the machine used {amount:.2f} CPUs",
+    "memory, last-level cache and clock are shared, and a virtual machine may hide that two CPUs share a core; a "
     "quarter of a CPU is more than an idle system uses",
     limit=0.25,
 )
 STEAL = Rule(
     "steal",
-    "the hypervisor gave {amount:.2f} CPUs of those it ran on to others",
-    "a step waits for the thread whose CPU was taken away; between 0.01 and 0.2 CPU the limit makes no difference",
+    "the hypervisor took {amount:.2f} CPUs from it",
+    "a step waits for the thread whose CPU was taken away; any limit between 0.01 and 0.2 CPU works equally well",
     Verdict.DISTURBED,
     limit=0.1,
 )
 TOO_SHORT_TO_SEE = Rule(
     "too-short-to-see",
-    "others may have taken up to {amount:.2f} CPUs unseen, as its turns are so short",
-    "what others took is counted in ticks of a hundredth of a second: in less than a tenth of a second times the "
-    "root of its CPUs, more than the limits of steal and foreign load may be lost and not show",
+    "its turns are so short that others may have used up to {amount:.2f} CPUs unseen",
+    "the time that others use is counted in ticks of a hundredth of a second: a turn shorter than a tenth of a second "
+    "times the square root of its number of CPUs can hide more than the limits for steal and foreign load",
     limit=0.1,
 )
 THROTTLED = Rule(
     "throttled",
-    "its control group was stopped in {amount:.0f} periods for lack of quota",
-    "a stopped run measures its quota, not its cores",
+    "its control group ran out of CPU quota in {amount:.0f} periods",
+    "a throttled run measures its quota, not its cores",
     Verdict.NOT_VALID,
 )
 WAITING = Rule(
     "waiting",
     "its threads waited {amount:.0%} of the time for a CPU",
-    "with no more busy threads than CPUs nobody should wait; up to a tenth is a framework's helper threads waking up",
+    "no thread should wait unless busy threads outnumber CPUs; a tenth is allowed for a framework's helper threads",
     limit=0.1,
 )
 PRESSURE = Rule(
     "pressure",
     "something on the machine waited {amount:.0%} of the time for a CPU",
-    "other processes that wait compete for CPUs; the run's own waits are subtracted if they are known",
+    "waiting processes compete with the run for CPUs; the run's own waits are subtracted if they are known",
     limit=0.1,
 )
 CLOCK = Rule(
     "clock-drop",
-    "its CPUs ran {amount:.0%} below the clock of the point's fastest launch",
-    "a compute-bound step slows as its clock does; within a tenth lie turbo's ordinary steps",
+    "its clock was {amount:.0%} lower than in the point's fastest launch",
+    "a compute-bound step slows down with its clock; ordinary changes of turbo stay within a tenth",
     Verdict.DISTURBED,
     limit=0.1,
 )
 NO_QUIET_TURN = Rule(
     "no-quiet-turn",
-    "others used its CPUs in every one of its turns",
-    "a launch that others disturbed in all its turns does not show what the program does by itself",
+    "other processes used its CPUs in every turn",
+    "a launch that was disturbed in every turn does not show how fast the program is by itself",
     Verdict.DISTURBED,
 )
 FIXED_TIME = Rule(
     "fixed-time",
     "it takes as long as on one core while its CPU time grows with the cores, like a program that runs for a fixed "
-    "time or spins; if it prints its throughput, give `throughput` a pattern that matches it",
-    "a program that takes as long on any number of cores while its CPU time grows with them runs for a fixed "
+    "time or spins; if it prints its throughput, set `throughput` to a pattern that matches it",
+    "a program that takes equally long on any number of cores while its CPU time grows with them runs for a fixed "
     "time, or its threads spin: its time does not show how it scales",
     Verdict.NOT_VALID,
     limit=0.05,
 )
 ADJUSTED = Rule(
     "adjusted",
-    "others used its CPUs in every turn, and up to {amount:.0%} of its time was taken off for that",
-    "a launch disturbed in all turns is extrapolated to zero disturbance along the slope within launches; half of "
-    "the correction counts as uncertain",
+    "other processes used its CPUs in every turn, so up to {amount:.0%} of its time was subtracted",
+    "a launch that was disturbed in every turn is extrapolated to zero disturbance by the slope within launches; half "
+    "of the correction is added to its uncertainty",
     Verdict.IMPRECISE,
 )
 GENERATOR_BOUND = Rule(
     "generator-bound",
     "its load generator was busy for {amount:.0%} of the time while the server was not; give the generator more "
     "threads or cores",
-    "a server that waits for its load generator could do more: its throughput is a bound from below; a thread or a set "
-    "of cores that is busy for nine tenths of the time has nothing left but its pauses",
+    "a server that waits for its load generator could do more, so its throughput is a lower bound; a thread or a set "
+    "of cores that is busy for nine tenths of the time has almost nothing to spare",
     Verdict.DISTURBED,
     limit=0.9,
 )
 SHARED_CORES = Rule(
     "shared-with-generator",
-    "its load generator shared {amount:.0f} of its CPUs; leave cores free for the generator",
-    "a server whose cores its load generator uses too does less than it would by itself",
+    "its load generator also ran on {amount:.0f} of its CPUs; leave cores free for the generator",
+    "a server that shares cores with its load generator does less than it could alone",
 )
 UNSTEADY = Rule(
     "no-steady-state",
-    "the second half of its steps lies {amount:.0%} from the first",
-    "a launch that ran at two speeds stands for their mean; if the program itself changed, that is not its figure",
+    "step times differ by {amount:.0%} between the first and the second half of its steps",
+    "a launch that ran at two speeds shows their mean, which is wrong if the program itself changed",
     limit=0.05,
 )
 FEW_STEPS = Rule(
     "few-steps",
     "too few steady steps in a launch: {amount:.0f}",
-    "the mean of fewer than five steps moves with a single one, and warm-up is not recognised",
+    "a single step shifts the mean of fewer than five, and warm-up cannot be recognised",
     limit=5,
 )
 FEW_LAUNCHES = Rule(
     "too-few-launches",
-    "launches that count: {amount:.0f}",
-    "the interval of two launches reaches thirteen standard errors, and a single launch has no interval; if fewer than "
-    "three are left because the others were left out, the point is disturbed or not valid",
+    "its usable launches are too few: {amount:.0f}",
+    "the interval of two launches reaches thirteen standard errors, and one launch has no interval; if fewer than "
+    "three remain because others were left out, the point is disturbed or not valid",
     Verdict.IMPRECISE,
     limit=3,
 )
 EQUAL = Rule(
     "launches-are-equal",
-    "its launches are equal to the last digit, which no clock is",
-    "without spread there is no interval, and one of no width would claim certainty",
+    "all its launches took exactly the same time, to the last digit, and no clock does that",
+    "without spread there is no interval, and an interval of zero width would claim certainty",
     Verdict.NOT_VALID,
 )
 WIDE = Rule(
     "wide-interval",
     "its interval is ± {amount:.0%}",
-    "a figure that may be a tenth off answers few questions about efficiency; it counts by its weight",
+    "a value that may be a tenth off answers few questions about efficiency; fits give it a lower weight",
     Verdict.IMPRECISE,
     limit=0.1,
 )
 NO_ANSWER = Rule(
     "no-answer",
-    "its launches differ too much for an interval within a factor of 3",
-    "an interval wider than a factor of 3 does not answer a question, so it is not shown",
+    "its launches differ so much that the interval spans more than a factor of 3",
+    "an interval that spans more than a factor of 3 does not answer a question, so it is not shown",
     Verdict.IMPRECISE,
     limit=WIDEST_ANSWER,
 )
 DRIFT = Rule(
     "baseline-drift",
-    "one core drifted by {amount:+.0%} from the first block to the last",
-    "ratios are formed within blocks or cohorts, so that drift falls on both sides; also required: p < 0.05",
+    "the step time on one core drifted by {amount:+.0%} from the first block to the last",
+    "ratios are formed within blocks or cohorts, so drift affects both sides equally; reported only if p < 0.05",
     limit=0.05,
 )
 ONE_CORE_COUNT = Rule(
     "one-core-count",
-    "it was measured on this number of cores alone, so that it has no speedup",
-    "what was measured on a single number of cores has no speedup; its time and throughput stand by themselves",
+    "it was measured on this core count only, so its speedup is unknown",
+    "a speedup needs at least two core counts; time and throughput need only one",
 )
 NO_BASELINE = Rule(
     "baseline-not-valid",
@@ -261,7 +261,7 @@ NO_BASELINE = Rule(
 BASELINE_DISTURBED = Rule(
     "baseline-disturbed",
     "its one-core baseline was disturbed: {detail}",
-    "against a baseline that is too slow every speedup is too high",
+    "if the baseline is too slow, every speedup is too high",
     Verdict.DISTURBED,
 )
 

@@ -217,8 +217,8 @@ def table_launches(series: Iterable[Series]) -> Iterator[Launch]:
         for observation in one.observations:
             if not observation.cores.is_integer():
                 raise FitError(
-                    f"series '{one.name}' has {observation.cores:g} cores, and points have whole numbers of them; "
-                    "round them, or ask for laws with `scaling fit`"
+                    f"series '{one.name}' has {observation.cores:g} cores, but points need whole numbers; "
+                    "round them, or fit laws with `scaling fit`"
                 )
             point = table_point(one.own_name, int(observation.cores))
             for number, seconds in enumerate(observation.launch_seconds, 1):

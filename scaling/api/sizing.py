@@ -44,7 +44,7 @@ class Fit(Shown):
 
     @property
     def curve(self) -> "pd.DataFrame":
-        """One row per number of cores, up to twice the most measured: speedup and efficiency with intervals."""
+        """One row per number of cores, up to twice the largest measured: speedup and efficiency with intervals."""
         return data_frame(
             {"cores": point.cores, **_columns("speedup", point.speedup), **_columns("efficiency", point.efficiency)}
             for point in self.series_fit.curve

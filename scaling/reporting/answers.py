@@ -19,10 +19,10 @@ from scaling.reporting.words import cores_words, count, estimate_facts, figure, 
 from scaling.results.evaluation import Evaluation
 
 REMEDIES = {
-    Verdict.DISTURBED: "measure on a quieter host, or make more launches",
+    Verdict.DISTURBED: "measure on a quieter host, or run more launches",
     Verdict.NOT_VALID: "see `scaling show -v` for the causes",
 }
-MORE_LAUNCHES = "make at least five launches"
+MORE_LAUNCHES = "run at least five launches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def size_sentence(answer: SizeAnswer, name: str | None = None) -> str:
     name = name or answer.label or answer.settings.subject
     match answer.code:
         case AnswerCode.NOTHING_MEASURED:
-            return f"no answer yet for {name}: nothing was measured: {answer.failure or 'no run was made'}"
+            return f"no answer yet for {name}: nothing was measured: {answer.failure or 'no run was recorded'}"
         case AnswerCode.ONE_CORE_COUNT:
             cores = count(answer.compared or 0, "core")
             return f"no answer for {name}: it was measured on {cores} only; measure other core counts too"
@@ -93,7 +93,7 @@ def size_sentence(answer: SizeAnswer, name: str | None = None) -> str:
 
 
 def _size_words(answer: SizeAnswer) -> str:
-    most = ", the most measured" if answer.is_most and answer.cores != 1 and not answer.left_out else ""
+    most = ", the largest count measured" if answer.is_most and answer.cores != 1 and not answer.left_out else ""
     return f"{cores_words(answer.cores or 1, answer.threads)}{most}"
 
 
@@ -119,5 +119,5 @@ def _left_out(answer: SizeAnswer) -> str:
 def _obstacle(answer: SizeAnswer) -> str:
     why = f" because {doubt_words(answer.doubt)}" if answer.doubt else ""
     if answer.verdict is Verdict.OK:
-        return "the interval of its speedup is wider than a factor of 3"
+        return "the interval of its speedup spans more than a factor of 3"
     return f"its points are {VERDICT_WORDS[answer.verdict]}{why}"

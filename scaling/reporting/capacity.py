@@ -40,7 +40,7 @@ def answer_sentence(answer: Answer) -> str:
         allocation is not None and replicas.hourly_cost >= answer.question.price.hourly(allocation.cores)
     ):
         return one_size
-    least = "cheapest" if allocation else "together"
+    least = "cheapest" if allocation else "instead"
     size = f"{count(replicas.replicas, 'replica')} of {cores_words(replicas.cores, replicas.threads)}"
     sure = f"{figure(replicas.hourly_cost)} an hour, {sureness(replicas.assurance)} sure"
     machines = "" if replicas.machines is None else f" on {count(replicas.machines, 'machine')} like this"
@@ -51,7 +51,7 @@ def _crowding_words(replicas: sizing.Replicas) -> str:
     """Whether replicas slow each other down, as far as packs have measured it."""
     if replicas.crowding is None:
         return "if replicas do not disturb each other"
-    return f"each {percent(replicas.crowding - 1)} slower beside the others, the most that packs show here"
+    return f"each {percent(replicas.crowding - 1)} slower beside the others, the largest slowdown measured in packs"
 
 
 def device_sentences(answers: Iterable[Answer]) -> list[str]:
@@ -138,7 +138,7 @@ def _one_size(answer: Answer) -> str:
     name, allocation = answer.fit.series.sizing_label, answer.allocation
     if allocation is None:
         wanted = target_words(answer.question, answer.fit.series.unit)
-        word = "no answer" if answer.status is Status.REFUSED else "no"
+        word = "no answer" if answer.status is Status.REFUSED else "no size"
         return f"{name}, {wanted}: {word}: {sizing_reasons_sentence(answer.reasons)}"
     reason = f" ({sizing_reasons_sentence(answer.reasons)})" if answer.reasons else ""
     most = "at most " if answer.question.goal is Goal.EFFICIENCY else ""
@@ -153,10 +153,10 @@ def basis_words(basis: Basis) -> str:
     words = {
         Grounds.MEASURED: "",
         Grounds.BETWEEN: f"interpolated between {' and '.join(counts)} cores",
-        Grounds.BELOW: f"extrapolated below the {counts[0] if counts else ''} cores measured",
+        Grounds.BELOW: f"extrapolated: fewer than {counts[0] if counts else ''} cores, the smallest count measured",
         Grounds.BEYOND: "extrapolated",
     }[basis.grounds]
-    return f"{words}, as its own point was left out" if basis.own_left_out else words
+    return f"{words} (its own point was left out)" if basis.own_left_out else words
 
 
 def _promise(answer: Answer, allocation: Allocation) -> str:
@@ -165,7 +165,7 @@ def _promise(answer: Answer, allocation: Allocation) -> str:
         rate = with_interval(allocation.rate, figure, beyond=NO_LIMIT)
         return f"{figure(question.price.hourly(allocation.cores))} an hour buys {rate} {unit}/s"
     if question.goal is Goal.CHEAPEST:
-        return f"{figure(allocation.cost_per_million)} per million {unit}, the lowest"
+        return f"{figure(allocation.cost_per_million)} per million {unit}, the lowest cost"
     if question.goal is Goal.WORK:
         return f"{target_words(question, unit)} take {_job_words(allocation)}"
     assert allocation.assurance is not None
@@ -185,7 +185,7 @@ def level_sentence(answer: Answer) -> str | None:
     levels = size_levels(fit, given.cores, given.threads, given.efficiency) if given else None
     if levels is None:
         return None
-    included = ", which the assurance includes" if answer.question.is_promise else ""
+    included = "; the assurance allows for this" if answer.question.is_promise else ""
     return f"{fit.series.sizing_label} on {levels}{included}"
 
 
@@ -198,7 +198,7 @@ def size_levels(fit: SeriesFit, cores: int, threads: int, efficiency: Estimate) 
     gain = f"{cores_words(cores, threads)}: {_speedup_words(cores * threads, cores, efficiency)}"
     if host.turns:
         return f"{gain}, {quiet_words(host)}; turns took {slower_words(host)}"
-    return f"{gain}; as measured {_measured_beside(turns, cores)}, turns take {slower_words(host)}"
+    return f"{gain}; turns take {slower_words(host)}, as measured {_measured_beside(turns, cores)}"
 
 
 def _speedup_words(cpus: int, cores: int, efficiency: Estimate) -> str:
@@ -211,8 +211,9 @@ def _speedup_words(cpus: int, cores: int, efficiency: Estimate) -> str:
 def _measured_beside(turns: Sequence[HostTurns], cores: int) -> str:
     """The measured core counts next to a count that was not measured."""
     counts = [one.cores for one in turns]
-    beside = [*[count for count in counts if count < cores][-1:], *[count for count in counts if count > cores][:1]]
-    return f"{'between' if len(beside) > 1 else 'on'} {' and '.join(map(figure, beside))}"
+    beside = [*[one for one in counts if one < cores][-1:], *[one for one in counts if one > cores][:1]]
+    noun = "core" if beside == [1] else "cores"
+    return f"{'between' if len(beside) > 1 else 'on'} {' and '.join(map(figure, beside))} {noun}"
 
 
 def sureness(assurance: float) -> str:
@@ -251,26 +252,26 @@ def sizing_reason_sentence(reason: sizing.SizingReason) -> str:
     """A reason for an answer."""
     match reason:
         case sizing.StepsGrow():
-            return "under weak scaling steps grow with cores and do not get shorter; ask for a throughput"
+            return "under weak scaling, steps grow with cores and do not get shorter; ask for a throughput"
         case sizing.OverBudget(cost, budget):
             return f"one core costs {cost:g} an hour, more than the budget of {budget:g}"
         case sizing.NeverReached(assurance, never):
             share = "" if never >= 0.995 else f" ({100 * never:.0f} % of the possible curves never reach it)"
             return f"not reachable with {100 * assurance:g} % confidence{share}"
         case sizing.MachineTooSmall() | sizing.BeyondExtrapolation():
-            about = "" if isinf(reason.needed) else f"; the curve alone needs about {reason.needed:.3g}"
+            about = "" if isinf(reason.needed) else f"; by the curve alone, about {reason.needed:.3g} would do"
             return f"{_too_few_words(reason)} for {100 * reason.assurance:g} % confidence{about}"
         case sizing.WholeMachineKeeps(cores):
-            return f"all {cores} cores of the machine keep it"
+            return f"even all {cores} cores of the machine reach it"
         case sizing.ExtrapolationEnds(cores, measured):
-            return f"more cores may keep it too, but a curve over {measured:g} cores is extrapolated to {cores} only"
+            return f"more cores may reach it too, but a curve up to {measured:g} cores is extrapolated only to {cores}"
         case sizing.SimilarCost(fewest, most, share_more):
             return f"{fewest} to {most} cores cost at most {100 * share_more:.0f} % more"
         case sizing.StepsUnknown():
             return "the times of single steps are not known; use a results folder"
         case sizing.TooFewSteps(quantile, needed, most):
             return (
-                f"the {percent(quantile)} quantile of steps needs launches of at least {needed} steps, and these have "
+                f"the {percent(quantile)} quantile of steps needs launches of at least {needed} steps, but these have "
                 f"at most {most}; measure longer (`max_seconds`, `rounds`), or ask for a lower quantile"
             )
 
@@ -429,7 +430,7 @@ def jobs_table(answers: Sequence[Answer]) -> Table:
         for name, allocation in _named_sizes(answer)
         if allocation.job_seconds
     ]
-    return Table(("curve of", "", ">cores", ">time of the job", ">assurance"), rows)
+    return Table(("curve of", "", ">cores", ">job time", ">assurance"), rows)
 
 
 def _job_words(allocation: Allocation) -> str:

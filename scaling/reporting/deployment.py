@@ -102,7 +102,7 @@ def systemd_lines(deployment: Deployment) -> list[str]:
         f"CPUQuota={deployment.cpus * 100}%",
         *([f"MemoryHigh={memory}M", f"MemoryMax={deployment.limit_mib}M"] if memory is not None else []),
         *(f"Environment={name}={deployment.used_threads}" for name in THREAD_VARIABLES),
-        f"# AllowedCPUs= takes the CPUs of `scaling machine place --cores {deployment.cores}{smt}`",
+        f"# for AllowedCPUs=, use the CPUs that `scaling machine place --cores {deployment.cores}{smt}` prints",
     ]
 
 
@@ -134,8 +134,8 @@ def remarks(deployment: Deployment) -> Sequence[str]:
 def _memory_words(deployment: Deployment) -> str:
     if deployment.requested_mib is None:
         return "memory was not measured, so no memory is requested"
-    peak = f"{deployment.requested_mib} MiB at most over {count(deployment.launches, 'run')}"
-    return f"memory: {peak}; the limit is {100 * (MEMORY_MARGIN - 1):.0f} % above"
+    peak = f"at most {deployment.requested_mib} MiB in {count(deployment.launches, 'run')}"
+    return f"memory: {peak}; the limit is {100 * (MEMORY_MARGIN - 1):.0f} % higher"
 
 
 def _core_words(deployment: Deployment) -> tuple[str, ...]:

@@ -44,8 +44,8 @@ def _law_words(fit: SeriesFit) -> str:
     serial = fit.serial_fraction
     if fit.is_short:
         source = "Gustafson's law" if fit.series.scale == "weak" else "Karp-Flatt"
-        return f"by {source} a serial fraction of {with_interval(serial, percent)}"
-    law = fit.law.words + (f" with {with_interval(serial, percent)} serial" if serial else "")
+        return f"a serial fraction of {with_interval(serial, percent)} by {source}"
+    law = fit.law.words + (f" with a serial fraction of {with_interval(serial, percent)}" if serial else "")
     if fit.description is Description.NOT_AT_ALL:
         return f"{law} does not describe it, {_within_words(fit)} off"
     return f"{law} describes it {description_words(fit)}"
@@ -71,7 +71,7 @@ def _limit_words(fit: SeriesFit) -> str:
     limit = fit.speedup_limit
     if isinf(limit.value):
         return f"no limit in sight (at least {figure(limit.low or 0.0)})"
-    return f"limit about {with_interval(limit, figure, beyond=NO_LIMIT)}"
+    return f"speedup limit about {with_interval(limit, figure, beyond=NO_LIMIT)}"
 
 
 def _superlinear_words(point: CurvePoint | None) -> str:
@@ -79,22 +79,23 @@ def _superlinear_words(point: CurvePoint | None) -> str:
         return ""
     excess = percent(point.efficiency.value - 1.0)
     cores = figure(point.cores)
-    return f"{cores} cores do {excess} more than {cores} times one core: caches, or one core was measured too slow"
+    return f"{cores} cores do {excess} more than {cores} times one core: caches help, or one core was measured too slow"
 
 
 def caution_sentence(caution: Caution) -> str:
     """A caution about a curve."""
     match caution:
         case CoresShared(counts):
-            return f"the curve leaves out {', '.join(map(figure, counts))} cores, on which threads share cores"
+            return f"the curve leaves out {', '.join(map(figure, counts))} cores because threads share cores there"
         case ClockUnknown():
-            return "no clock was recorded; a clock that falls with cores would look like a serial fraction"
+            return "no clock was recorded; a clock that falls as cores are added would look like a serial fraction"
         case OneCoreNotMeasured(fewest):
             return (
-                f"no point on one core is usable; speedup is over T(1) of the curve, extrapolated from {fewest:g} cores"
+                "no point on one core is usable; speedup is relative to the curve's time on one core, extrapolated "
+                f"from {fewest:g} cores"
             )
         case OneLaunchPerCount():
-            return "one launch per core count shows no noise; intervals assume noise of 0.8 to 12 %"
+            return "one launch per core count does not show the noise; intervals assume 0.8 to 12 %"
 
 
 def fits_table(fits: Sequence[SeriesFit], width: int | None = None) -> Table:
@@ -120,7 +121,7 @@ def _fits_table(fits: Sequence[SeriesFit], bare: int) -> Table:
         )
         for fit in fits
     ]
-    rates = [">per s on one"] if bare < 4 else []
+    rates = [">per s, 1 core"] if bare < 4 else []
     return Table(("curve of", ">cores", ">speedup", ">serial", ">limit", *rates, "law"), rows)
 
 

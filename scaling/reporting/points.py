@@ -113,7 +113,7 @@ def point_remarks(points: Iterable[ScalingPoint], of: Collection[Verdict] = tupl
     groups = [by_rule[key] for key in sorted(by_rule, key=lambda key: key[0])]
     return [
         max(remarks, key=lambda remark: remark[0])[1]
-        + (f"; likewise {count(len(remarks) - 1, 'other point')}" if len(remarks) > 1 else "")
+        + (f"; also at {count(len(remarks) - 1, 'other point')}" if len(remarks) > 1 else "")
         for remarks in groups
     ]
 
@@ -131,15 +131,13 @@ def census_notes(census: RowCensus) -> list[str]:
     """Notes on repeated rows and on rows of different machines."""
     notes = []
     if census.repeated:
-        notes.append(f"{count(census.repeated, 'row')} repeated (same run and start), each counted once")
+        notes.append(f"{count(census.repeated, 'repeated row')} left out (same run and start as another row)")
     if len({machine.fingerprint for machine in census.machines}) > 1:
         named = [
             f"{count(runs, 'run')} on {machine.host} ({machine.cpu_model or machine.arch})"
             for machine, runs in census.machines.most_common(MOST_MACHINES)
         ]
-        notes.append(
-            f"the folder has rows of machines that are not alike: {', '.join(named)}; give each machine its own folder"
-        )
+        notes.append(f"the folder has rows from different machines: {', '.join(named)}; use one folder per machine")
     return notes
 
 
@@ -152,7 +150,7 @@ def left_out_sentence(chosen: PointSelection) -> str | None:
     if not left_out:
         return None if taken else "no launch succeeded yet; run the sweep that writes to this folder"
     if not taken:
-        return f"no usable point among {count(left_out, 'point')} ({why}); make more launches on a quieter host"
+        return f"no usable point among {count(left_out, 'point')} ({why}); run more launches on a quieter host"
     return f"fits leave out {left_out} of {count(taken + left_out, 'point')} ({why})"
 
 
@@ -167,10 +165,8 @@ def too_few_sentence(comparison: Comparison) -> str | None:
     if not few:
         return None
     needed = max(difference.launches_needed or 0 for difference in few)
-    made = "in turns with each other" if few[0].pairs is not None else "per side"
-    return (
-        f"{count(len(few), 'point')} with too few launches to rule out chance; make at least {needed} launches {made}"
-    )
+    made = "per side, in turns" if few[0].pairs is not None else "per side"
+    return f"too few launches to rule out chance at {count(len(few), 'point')}; run at least {needed} launches {made}"
 
 
 def comparison_table(comparison: Comparison) -> Table:
@@ -198,10 +194,8 @@ def _shown_words(compared: Sequence[Difference]) -> str:
     largest = max(differing, key=lambda difference: abs(difference.ratio.value - 1))
     change = f"{abs(largest.ratio.value - 1):.1%} {CHANGE_WORDS[largest.verdict]}"
     in_turns = largest.pairs is not None or not all(launch.witnessed for launch in largest.first.used)
-    host = (
-        "" if in_turns else "; the host may differ between the two times: measure both with `--between` to rule it out"
-    )
-    return f"{len(differing)} of {total} differ; the most: {point_words(largest.point)}, {change}{host}"
+    host = "" if in_turns else "; the host may have changed in between: to rule that out, measure both with `--between`"
+    return f"{len(differing)} of {total} differ; the largest change: {point_words(largest.point)}, {change}{host}"
 
 
 def gate_sentence(comparison: Comparison) -> str | None:
@@ -210,12 +204,12 @@ def gate_sentence(comparison: Comparison) -> str | None:
         return None
     margin, beyond = f"more than {100 * (comparison.margin or 0.0):g} %", comparison.beyond_margin
     if comparison.gate is Gate.NO_ANSWER:
-        return f"gate: no answer: no point could have shown that the second is slower by {margin}"
+        return f"gate: no answer: no point could be tested for a slowdown of {margin}"
     if comparison.gate is Gate.FAILED:
         worst = max(beyond, key=lambda one: one.ratio.value)
         slower = with_interval(worst.ratio, lambda ratio: f"{100 * (ratio - 1):.1f} %")
         points = count(len(beyond), "point")
-        return f"gate: failed: slower by {margin} in {points}; the most: {point_words(worst.point)}, {slower}"
+        return f"gate: failed: slower by {margin} at {points}; the largest change: {point_words(worst.point)}, {slower}"
     reach = max((one.ratio.high or one.ratio.value) - 1 for one in comparison.differences if one.tested)
     return f"gate: passed: no point is shown to be slower by {margin}; intervals reach up to {100 * reach:+.1f} %"
 

@@ -12,7 +12,7 @@ from scaling.reporting.points import point_settings
 from scaling.reporting.verdicts import VERDICT_WORDS, slower_words
 from scaling.reporting.words import Table, count, point_words
 
-# Slowest tenth of turns over the step time, from which on a sentence names the point.
+# The 90 % quantile of turns over the step time, above which a sentence names the point.
 LONGER = 1.05
 REMEDY = "measure when `scaling machine doctor` reports no spoiler, or on a machine of your own"
 
@@ -33,7 +33,7 @@ def quietness_table(points: Iterable[ScalingPoint]) -> Table:
         for point in points
         if (slowdown := point.summary.slowdown)
     ]
-    return Table(("point", ">turns", ">quiet", ">fastest tenth", ">median", ">slowest tenth", "verdict"), rows)
+    return Table(("point", ">turns", ">quiet", ">p10", ">median", ">p90", "verdict"), rows)
 
 
 def has_quiet_turn(slowdown: HostSlowdown) -> bool:
@@ -49,7 +49,7 @@ def quietness_sentence(points: Iterable[ScalingPoint]) -> str:
     turns = sum(slowdown.turns for _, slowdown in known)
     quiet = sum(round(slowdown.quiet_share * slowdown.turns) for _, slowdown in known)
     if not quiet:
-        return f"No turn of {turns} was quiet, so there is no step time to compare them with; {REMEDY}."
+        return f"None of {turns} turns was quiet, so there is no step time to compare them with; {REMEDY}."
     without = sum(not has_quiet_turn(slowdown) for _, slowdown in known)
     sentences = [f"{quiet} of {count(turns, 'turn')} were quiet"]
     if without:
@@ -58,7 +58,7 @@ def quietness_sentence(points: Iterable[ScalingPoint]) -> str:
     if slowdown.p90 > LONGER:
         sentences.append(f"Turns took longest at {point_words(worst)}: {slower_words(slowdown)}")
     else:
-        sentences.append(f"The slowest tenth took at most {100 * (LONGER - 1):.0f} % longer than the step time")
+        sentences.append(f"Nine tenths of the turns took at most {100 * (LONGER - 1):.0f} % longer than the step time")
     return ". ".join(sentences) + "."
 
 

@@ -9,7 +9,7 @@ from scaling.results.sections import PointSections, SectionsOfRuns, Spread
 
 NORMALISED = ("init", "setup", "run", "main", "wall")
 NONE_WHOLE = (
-    "INIT and WALL are not known, since no run was a process of its own from start to end; measure with "
+    "INIT and WALL are not known: no run was a process of its own from start to end; measure with "
     'start = "spawn" and design = "apart"'
 )
 
@@ -35,13 +35,11 @@ def _relative(spread: Spread) -> str:
 
 def sections_notes(sections: SectionsOfRuns) -> list[str]:
     """The unit of the sections, and the runs without sections."""
-    forked = f"{count(sections.forked, 'forked run')} left out: a server made the imports, which are in no section"
-    turns = (
-        f"{count(sections.in_turns, 'run')} in turns left out: the wall time of a run includes the turns of the others"
-    )
+    forked = f"{count(sections.forked, 'forked run')} left out: a server did their imports, which no section includes"
+    turns = f"{count(sections.in_turns, 'run')} that took turns left out: their wall time includes the turns of others"
     return [
         "INIT, SETUP, RUN, MAIN and WALL are relative to the wall time of the same workload on the most cores, without "
-        "the GPU if that was measured; medians over launches, with their range",
+        "a GPU if measured; values are medians over launches with their range",
         *([forked] if sections.forked else []),
         *([turns] if sections.in_turns else []),
     ]

@@ -10,7 +10,7 @@ from scaling.reporting.words import count, share
 
 VERDICT_WORDS = {verdict: verdict.value.replace("-", " ") for verdict in Verdict}
 
-# Slowest tenth of turns over the step time, from which on a sentence reports it.
+# The 90 % quantile of turns over the step time, above which a sentence reports it.
 SLOWER = 1.1
 
 
@@ -59,7 +59,7 @@ def quiet_words(slowdown: HostSlowdown) -> str:
 
 
 def slower_words(slowdown: HostSlowdown) -> str:
-    """Turns over the step time, from the fastest tenth to the slowest."""
+    """Turns over the step time, from the 10 % quantile to the 90 % quantile."""
     return f"{slowdown.p10:.2f} to {slowdown.p90:.2f} times the step time (median {slowdown.p50:.2f})"
 
 

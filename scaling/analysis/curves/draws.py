@@ -123,7 +123,7 @@ def nearest_serial(log_times: Floats, cores: Floats, stretch: Floats | float, sc
 
 
 def nodes_up_to(measured: Floats) -> Floats:
-    """The counts of a curve's nodes: whole numbers to twice the most measured, sparser beyond 64."""
+    """The counts of a curve's nodes: whole numbers to twice the largest measured, sparser beyond 64."""
     most = max(EXTRAPOLATION_LIMIT * float(measured.max()), 2.0)
     whole = np.arange(1.0, min(most, EVERY) + 0.5)
     beyond = np.geomspace(EVERY, most, BEYOND) if most > EVERY else np.array([most])

@@ -199,7 +199,7 @@ class SeriesFit:
 
     @property
     def curve(self) -> tuple[CurvePoint, ...]:
-        """The curve at whole numbers of cores, to twice the most measured."""
+        """The curve at whole numbers of cores, to twice the largest measured."""
         return self.curve_at([float(count) for count in plain_sizes(max(int(self.limit), 1)).counts])
 
     def curve_at(self, cores: Sequence[float]) -> tuple[CurvePoint, ...]:
@@ -301,14 +301,12 @@ def by_settings(fits: Sequence[SeriesFit]) -> list[SeriesFit]:
 
 def _too_few_counts(series: Series) -> str:
     """The reason why a series has no curve: one count was measured, or all but one are disturbed or not valid."""
-    only_count = ", ".join(f"{cores:g}" for cores in sorted(set(series.cores))) or "none"
+    only_count = ", ".join(f"{cores:g}" for cores in sorted(set(series.cores)))
     needs = "a curve needs at least two"
     if not series.left_out:
         return f"was measured at one core count only ({only_count}); {needs}"
     broken = ", ".join(dict.fromkeys(rule for out in series.left_out for rule in out.rules))
     cores = ", ".join(map(str, sorted({out.cores for out in series.left_out})))
     points = "1 point was" if len(series.left_out) == 1 else f"{len(series.left_out)} points were"
-    return (
-        f"is usable at one core count only ({only_count}); {points} left out as disturbed or not valid "
-        f"({cores} cores: {broken}); {needs}"
-    )
+    usable = f"at one core count only ({only_count})" if only_count else "at no core count"
+    return f"is usable {usable}; {points} left out as disturbed or not valid ({cores} cores: {broken}); {needs}"

@@ -184,7 +184,7 @@ class Posterior:
         return weights
 
     def draw(self, size: int = DRAWS, seed: int = SEED) -> Draws:
-        """Whole curves from one core to twice the most measured."""
+        """Whole curves from one core to twice the largest measured."""
         chance, counts = np.random.default_rng(seed), self._counts
         # Cells and laws in proportion to their weights, by systematic sampling.
         reached = np.cumsum(self._weights.ravel())

@@ -19,13 +19,13 @@ function sureness(chance) {
 
 function promiseWords(question, allocation, { unit, words }) {
   if (question.goal === "hourly-budget") return `${figure(hourly(question.price, allocation.cores))} an hour buys ${withInterval(allocation.rate)} ${unit}/s`;
-  if (question.goal === "cheapest") return `${figure(allocation.cost_per_million)} per million ${unit}, the lowest`;
+  if (question.goal === "cheapest") return `${figure(allocation.cost_per_million)} per million ${unit}, the lowest cost`;
   return `${sureness(allocation.assurance)} sure of ${targetWords(question, words)}`;
 }
 
 function crowdingWords({ crowding }) {
   if (crowding === null) return "if replicas do not disturb each other";
-  return `each ${percent(crowding - 1)} slower beside the others, the most that packs show here`;
+  return `each ${percent(crowding - 1)} slower beside the others, the largest slowdown measured in packs`;
 }
 
 function sentence(series, question, { status, allocation, reason, replicas }) {
@@ -34,16 +34,16 @@ function sentence(series, question, { status, allocation, reason, replicas }) {
   const one = allocation
     ? `give ${label} ${most}${sizeWords(allocation)}: ${promiseWords(question, allocation, series)}` +
       `${allocation.mark ? `, ${allocation.mark}` : ""}${reason ? ` (${reason})` : ""}`
-    : `${label}, ${targetWords(question, words)}: ${status === "refused" ? "no answer" : "no"}: ${reason}`;
+    : `${label}, ${targetWords(question, words)}: ${status === "refused" ? "no answer" : "no size"}: ${reason}`;
   if (!replicas || (allocation && replicas.hourly_cost >= hourly(question.price, allocation.cores))) return one;
   const size = `${count(replicas.replicas, "replica")} of ${sizeWords(replicas)} (${figure(replicas.hourly_cost)} an hour)`;
-  return `${one}; ${allocation ? "cheapest" : "together"}: ${size}, ${crowdingWords(replicas)}`;
+  return `${one}; ${allocation ? "cheapest" : "instead"}: ${size}, ${crowdingWords(replicas)}`;
 }
 
 // The speedup of the size and its turns over the step time, which a promise includes.
 function levels({ label }, { goal }, { allocation }) {
   if (!allocation || !allocation.levels) return null;
-  return `${label} on ${allocation.levels}${["throughput", "latency"].includes(goal) ? ", which the assurance includes" : ""}`;
+  return `${label} on ${allocation.levels}${["throughput", "latency"].includes(goal) ? "; the assurance allows for this" : ""}`;
 }
 
 function answer(series, question) {
@@ -127,7 +127,7 @@ function seriesNamed(name) {
       ["efficiency", withInterval(allocation.efficiency, percent)],
       ["cost per hour", figure(hourly(price, allocation.cores))],
       [`cost per million ${series.unit}`, figure(allocation.cost_per_million)],
-      ["range", allocation.mark || "measured"],
+      ["basis", allocation.mark || "measured"],
     ];
     const ofReplicas = replicas && [
       ["cheapest replicas", `${replicas.replicas} × ${sizeWords(replicas)}`],

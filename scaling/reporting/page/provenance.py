@@ -37,7 +37,7 @@ def failures(rows: Iterable[Row]) -> list[Failure]:
     alike: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row.outcome.status != "ok":
-            reason = row.outcome.reason or "no reason was given"
+            reason = row.outcome.reason or "no reason was recorded"
             alike.setdefault((point_words(row.run.point), row.outcome.status, reason), []).append(row)
     return [
         Failure(point, format_list(row.run.launch for row in group), status, reason, _output(group[-1]))
@@ -102,7 +102,7 @@ def _all(values: Iterable[str]) -> str:
 def commands(folder: Folder) -> list[tuple[str, str]]:
     """The commands that measure again and show the same figures."""
     name = shlex.quote(folder.name)
-    again = "measure again, with the study below as study.toml", f"scaling sweep study.toml -o {name}"
+    again = "measure again; save the study below as study.toml", f"scaling sweep study.toml -o {name}"
     return [
         *([again] if folder.study_toml else []),
         ("the points", f"scaling show {name}"),

@@ -54,7 +54,7 @@ def answer_line(limits: ScalingLimits, size: SizeAnswer | None = None) -> Answer
         serial=_serial(fit),
         ceiling=_ceiling(fit),
         verdict=description_words(fit),
-        why=f"{fit.law.words}, over {counts_words(fit)}",
+        why=f"{fit.law.words}, {counts_words(fit)}",
         sure=fit.description is not Description.NOT_AT_ALL and limits.recommended is not None,
     )
 
@@ -71,7 +71,7 @@ def _give(limits: ScalingLimits, size: SizeAnswer) -> Words:
 def _speedup(size: SizeAnswer) -> Words:
     """The speedup on the given size; for one core, the speedup on the most cores."""
     if size.speedup is None:
-        return Words("–", "not known to a factor of 3")
+        return Words("–", "interval spans more than a factor of 3")
     words = apart(with_interval(size.speedup, figure))
     if size.cores == 1:
         return Words("× 1", f"{figure(size.compared or 1)} cores: × {words.value} {words.rest}")

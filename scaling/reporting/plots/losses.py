@@ -30,7 +30,7 @@ PARTS = {
     "lower clock": COLOURS[3],
 }
 TOTAL = "total efficiency loss with its 95 % interval"
-NO_CPU_TIME = "no valid point on more than one core has CPU times for itself and its one-core point"
+NO_CPU_TIME = "no valid point on more than one core has CPU times that can be compared with its one-core point"
 BAR_WIDTH = 0.72
 MARK: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": INK, "markersize": 3.6}
 RECTANGLE = [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY]
@@ -60,9 +60,10 @@ def losses(evaluation: Evaluation) -> Drawing | NotDrawn:
     if not panels:
         return NotDrawn(not_decomposed_sentence(evaluation.points) or NO_CPU_TIME)
     caption = (
-        "Efficiency loss in percent of the efficiency on one core: cores that idle or wait, and computation that takes "
-        "more CPU time than on one core. Parts below zero are gains. A thread that spins counts as computing. Points "
-        "that are disturbed or not valid have no bar, nor have programs that report their own time."
+        "Efficiency loss in percent of the efficiency on one core, from cores that idle or wait, and from computation "
+        "that takes more CPU time than on one core. Parts below zero are gains. A thread that spins counts as "
+        "computing. There are no bars for points that are disturbed or not valid, or for programs that report their "
+        "own time."
     )
     return Drawing(caption, _figure(panels))
 

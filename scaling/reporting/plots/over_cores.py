@@ -47,7 +47,7 @@ VISIBLY = 0.04
 A_LITTLE = 1.25
 ONE_CORE_ONLY = "no point on more than one core was measured together with its one-core point"
 WEAK = "Weak scaling: items grow with cores, speedup is scaled speedup, and the law is Gustafson's."
-COMMON_EFFICIENCY = "efficiency over one core with one thread, %"
+COMMON_EFFICIENCY = "efficiency relative to one core with one thread, %"
 COMMON_SPEEDUP = "speedup, times one core with one thread"
 MARKS = "Bars are 95 % confidence intervals over launches; hollow marks are disturbed or not valid"
 
@@ -173,7 +173,7 @@ def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
     limits, common = y_limits(series, EFFICIENCY.least), any(line.common for line in lines)
     caption = (
         f"Speedup divided by cores: at 100 % every core adds as much as the first{_baseline_words(lines)}. {MARKS}. "
-        "Lines are the curves of series with 95 % bands."
+        "Lines are fitted curves with 95 % bands."
     )
     label = COMMON_EFFICIENCY if common else EFFICIENCY.y_label
     return Drawing(
@@ -182,33 +182,29 @@ def efficiency(evaluation: Evaluation) -> Drawing | NotDrawn:
 
 
 def together(evaluation: Evaluation) -> Drawing | NotDrawn:
-    """Draw the parallel efficiency of all series in one pair of axes, with their names at the right."""
+    """Draw the parallel efficiency of all series in one plot, with their names at the right."""
     lines = measured_lines(evaluation, EFFICIENCY, common=True)
     if max(core_counts(lines, EFFICIENCY), default=1) == 1:
         return NotDrawn(ONE_CORE_ONLY)
     if len(lines) <= MOST_TOGETHER:
-        return NotDrawn(
-            f"`efficiency` draws up to {MOST_TOGETHER} series in one pair of axes, and there are {len(lines)}"
-        )
+        return NotDrawn(f"`efficiency` draws up to {MOST_TOGETHER} series in one plot, and there are {len(lines)}")
     levels = _levels(lines)
     most = max(map(len, levels))
     if most > MOST_LABELLED:
-        return NotDrawn(
-            f"{most} series are too many for one pair of axes; choose some with `where=`, or use `efficiency`"
-        )
+        return NotDrawn(f"{most} series are too many for one plot; choose some with `where=`, or use `efficiency`")
     drawn = [[_joined(line, index) for index, line in enumerate(level)] for level in levels]
     limits = y_limits([one for level in drawn for one in level], EFFICIENCY.least)
     titles = [f"{count(level[0].point.smt, 'thread')} per core" if len(levels) > 1 else "" for level in levels]
     shown = [Panel(level, limits, title, labelled=True) for level, title in zip(drawn, titles, strict=True)]
     caption = (
-        f"Speedup divided by cores, of all series{_baseline_words(lines)}. {MARKS}. Lines connect marks; `efficiency` "
-        f"has the curves.{weak_words(lines)}"
+        f"Speedup divided by cores, of all series{_baseline_words(lines)}. {MARKS}. Lines only connect the "
+        f"marks; the figure `efficiency` has the fitted curves.{weak_words(lines)}"
     )
     return Drawing(caption, compile_figure(CoresFigure(shown, EFFICIENCY.y_label, ideal=100.0)))
 
 
 def _levels(lines: Sequence[Line]) -> list[list[Line]]:
-    """The lines in one group, or by SMT level if they are too many for one pair of axes."""
+    """The lines in one group, or by SMT level if they are too many for one plot."""
     levels = sorted({line.point.smt for line in lines}) if len(lines) > MOST_LABELLED else []
     return [[line for line in lines if line.point.smt == level] for level in levels] or [list(lines)]
 
@@ -253,7 +249,7 @@ def speedup(evaluation: Evaluation) -> Drawing | NotDrawn:
     )
     caption = (
         f"Times as fast as one core{_baseline_words(lines)}; on the dotted line every core adds as much as the first. "
-        f"{MARKS}. Lines are the curves of series with 95 % bands, dashed beyond the measured cores; a thin line is a "
+        f"{MARKS}. Lines are fitted curves with 95 % bands, dashed beyond the measured cores; a thin line is a "
         f"law that differs from its curve.{weak_words(lines)}"
     )
     weak = all(line.point.scale == "weak" for line in lines)
@@ -278,7 +274,7 @@ def smt(evaluation: Evaluation) -> Drawing | NotDrawn:
     lines = measured_lines(evaluation, SMT_YIELD)
     if not lines:
         several = any(line.point.smt > 1 for line in series_lines(evaluation))
-        reason = "no point with several threads per core was measured together with the same cores at one thread each"
+        reason = "no point with several threads per core was measured together with the same cores with one thread each"
         return NotDrawn(reason if several else "no point uses a second thread of a core")
     series = [replace(specify(line, SMT_YIELD, ()), remark="") for line in lines]
     limits = _around_one([mark.estimate for one in series for mark in one.marks])
@@ -307,8 +303,8 @@ def karp_flatt(evaluation: Evaluation) -> Drawing | NotDrawn:
     series = [replace(specify(line, KARP_FLATT, ()), levels=_fitted_serial_fraction(line)) for line in lines]
     limits = _around_zero([mark.estimate for one in series for mark in one.marks])
     caption = (
-        "The serial fraction that explains the speedup at each core count by itself: constant under Amdahl's law, "
-        f"rising if overhead grows with cores, negative if speedup is superlinear. {MARKS}."
+        "The serial fraction that explains the speedup at each core count by itself. It is constant under Amdahl's "
+        f"law, rises if overhead grows with cores, and is negative if speedup is superlinear. {MARKS}."
     )
     drawn = [panel if len(panel.series) == 1 else replace(panel, remark="") for panel in panels(lines, series, limits)]
     return Drawing(caption, compile_figure(CoresFigure(drawn, KARP_FLATT.y_label, ideal=0.0)))
@@ -346,7 +342,7 @@ def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
     limits = y_limits([series for group in groups for series in group], EFFICIENCY.least)
     titles = distinct_names(list(pairs))
     by_mode = [Panel(group, limits, title) for group, title in zip(groups, titles, strict=True)]
-    caption = f"Parallel efficiency of the same workload in each mode; if it differs, so do the sizes. {MARKS}."
+    caption = f"Parallel efficiency of the same workload in each mode; unequal modes need different sizes. {MARKS}."
     return Drawing(caption, compile_figure(CoresFigure(by_mode, EFFICIENCY.y_label, ideal=100.0)))
 
 

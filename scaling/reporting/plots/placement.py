@@ -146,7 +146,9 @@ def placement(result: Evaluation) -> Drawing | NotDrawn:
     chosen = [one for group in groups.values() for one in few(group, most)]
     left = f" {len(chosen)} of {len(used)} are drawn." if len(chosen) < len(used) else ""
     about = f" of {machine.host}, {machine.cpu_model}" if machine.cpu_model else f" of {machine.host}"
-    caption = f"The CPUs{about} by core, with the CPUs of a run filled; a core with several threads is divided.{left}"
+    caption = (
+        f"The CPUs{about}, by core. CPUs that a run used are filled; a core with several threads is divided.{left}"
+    )
     return Drawing(caption, _figure(chosen, machine))
 
 

@@ -18,7 +18,7 @@ CORE: tuple[FigureKind, ...] = (
     _kind(
         "over_cores:together",
         "Parallel efficiency of all series",
-        "parallel efficiency of all series in one pair of axes",
+        "parallel efficiency of all series in one plot",
     ),
     _kind("over_cores:speedup", "Speedup with its curves", "speedup with its curves and bands"),
     _kind("losses:losses", "Why it stops scaling", "efficiency lost to idle cores and to slower computation"),
@@ -66,4 +66,5 @@ def names(*needs: Needs) -> tuple[str, ...]:
 def help_text() -> str:
     """The figures of `scaling plot`, for its help."""
     points, traces = (", ".join(names(needs)) for needs in ("rows", "traces"))
-    return f"{points}; of a profile {traces}; {', '.join(names('ceilings'))}. Default: all that the folder has."
+    ceilings = ", ".join(names("ceilings"))
+    return f"{points}; from a profile: {traces}; with ceilings: {ceilings}. Default: all that the folder has data for."

@@ -28,15 +28,16 @@ def roofline(points: Sequence[RooflinePoint]) -> Drawing | NotDrawn:
     below = sorted({network.point.workload for network in points if (network.peak_share or 1.0) < LEAST_SHARE})
     if not by_cores:
         return NotDrawn(
-            "no network was measured on cores with both ceilings; measure them with `scaling sweep ceilings`"
+            "no network was measured on a core count for which both ceilings are known; measure the ceilings with "
+            "`scaling sweep ceilings`"
         )
     chosen = _few(sorted(by_cores))
     caption = (
-        "Floating-point operations per second over operations per byte, both logarithmic. The roof is the measured "
-        "maximum of these cores: memory bandwidth on the slope, a large matrix product on the flat part. Networks far "
-        "below it lose time to small ops, overhead or too few threads; bytes are counted as if no data stayed in a "
-        f"cache between ops. {_counts_shown(chosen, len(by_cores))} Hollow marks and dashed ceilings are disturbed or "
-        "not valid."
+        "Floating-point operations per second against operations per byte, on logarithmic axes. The roof is the "
+        "measured maximum of these cores: memory bandwidth on the slope, a large matrix product on the flat part. "
+        "Networks far below it lose time to small ops, overhead or too few threads; bytes are counted as if no data "
+        f"stayed in a cache between ops. {_counts_shown(chosen, len(by_cores))} Hollow marks and dashed ceilings are "
+        "disturbed or not valid."
         + (f" Not drawn, since hardly any of their ops are matrix products: {', '.join(below)}." if below else "")
     )
     return Drawing(caption, _figure([by_cores[cores] for cores in chosen]))

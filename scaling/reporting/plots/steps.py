@@ -61,11 +61,11 @@ def steps(result: Evaluation) -> Drawing | NotDrawn:
     if not panels:
         return NotDrawn("no launch succeeded")
     caption = (
-        "Every dash is a step (many are thinned out evenly by rank), every column a launch. The heavy line is the step "
-        "time of the launch, the mean of the steps of its quiet turns. Times are relative to the step time of the "
-        "point, which is written below with standard deviation (sd), coefficient of variation (CV) and the 5 % and "
-        "95 % quantiles of all steps, means over launches. Warm-up beyond the axis is cut. If columns differ in "
-        "height, launches vary more than steps."
+        "Every column is a launch, and every dash a step (if there are many, a selection spread evenly by rank). The "
+        "heavy line is the step time of the launch, the mean of the steps of its quiet turns. Times are relative to "
+        "the step time of the point, which is written below with standard deviation (sd), coefficient of variation "
+        "(CV) and the 5 % and 95 % quantiles of all steps, means over launches. Warm-up beyond the axis is cut. If "
+        "columns differ in height, launches vary more than steps."
     )
     return Drawing(caption, _figure(panels))
 

@@ -68,7 +68,7 @@ def test_power_is_told_from_a_counter_between_readings_that_are_not_too_close():
 def test_a_counter_that_stands_still_during_a_run_is_a_problem():
     energy = meter_energy("package 0", "package", counter((0.0, 5.0), (1.0, 5.0), (2.0, 5.0)), [(0.0, 2.0)], 10)
     assert energy.joules is None
-    assert energy.problem == "the counter of package 0 stood still for 2.0 s"
+    assert energy.problem == "the counter of package 0 did not change for 2.0 s"
 
 
 def test_where_energy_is_counted_and_power_sampled_both_are_told():
@@ -81,7 +81,9 @@ def test_steps_that_are_over_before_a_gpu_s_counter_has_ticked_often_have_no_ene
     series = PowerSeries([0.0, 1.0], [0.0, 100.0], [100.0, 100.0])
     energy = meter_energy("gpu 0", "gpu", series, [(0.2, 0.3)], 13)
     assert energy.joules is None
-    assert energy.problem == "the counted steps take 0.1 s, too short for gpu 0; give steps that take 1 s or more"
+    assert (
+        energy.problem == "the counted steps take 0.1 s, too short for gpu 0; measure enough steps to take 1 s or more"
+    )
 
 
 # Milliseconds of a GPU: another turn before, one under a cap whose steps draw power in bursts, and then none.

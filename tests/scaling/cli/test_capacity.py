@@ -104,7 +104,7 @@ def test_promises_are_made_for_the_host_as_it_was(tmp_path):
     folder = write_folder([row for row in laws() if row.run.point.workload == "busy host"], tmp_path / "busy")
     question = ("capacity", folder, "--throughput", 3000)
     (here,) = json_of(*question)["answers"]
-    assert here["levels"].endswith(", which the assurance includes")
+    assert here["levels"].endswith("; the assurance allows for this")
     assert here["levels"] in scaling(*question).stderr
 
 
@@ -136,7 +136,7 @@ def test_a_deadline_is_for_all_epochs_of_a_job(sixteen_cores):
     assert completed.returncode == 0, completed.stderr
     first = completed.stdout.splitlines()[0]
     assert re.match(r"give calibrated train 5 cores: .* sure of 36000 items within 3.0 h; they take 2.8 h", first)
-    assert "time of the job" in completed.stdout
+    assert "job time" in completed.stdout
     (answer,) = json_of(*job)["answers"]
     assert (answer["question"], answer["items"]) == ("work", 36000)
     assert answer["allocation"]["job_seconds"]["value"] == pytest.approx(

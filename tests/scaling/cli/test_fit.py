@@ -17,7 +17,7 @@ def test_fit_has_a_line_per_series_and_with_verbose_a_sentence(csv):
     header, line = completed.stdout.splitlines()
     assert (header.split()[0], line.split()[0]) == ("curve", "mine")
     assert "mine: 64 cores are 15." in completed.stderr
-    assert "; Amdahl's law with 4.97 % (" in completed.stderr
+    assert "; Amdahl's law with a serial fraction of 4.97 % (" in completed.stderr
     assert "no clock was recorded" in completed.stderr
     assert "\x1b" not in completed.stdout
 

@@ -188,7 +188,7 @@ def test_where_no_turn_was_quiet_nothing_is_known_of_how_much_longer_turns_took(
     folder = write_folder(stolen, tmp_path / "never")
     answer = scaling("machine", "doctor", folder)
     assert answer.returncode == 1
-    assert answer.stdout.startswith("No turn of 410")
+    assert answer.stdout.startswith("None of 410 turns")
     assert "×" not in answer.stdout
     facts = json_of("machine", "doctor", folder)
     assert {(point["host"]["quiet_share"], point["host"]["p50"]) for point in facts["points"]} == {(0.0, None)}

@@ -55,12 +55,15 @@ def test_at_most_five_notes_follow_and_all_with_verbose(tmp_path):
 
 
 HAND_MADE = {
-    "a single launch": ([row()], "launches that count: 1"),
+    "a single launch": ([row()], "its usable launches are too few: 1"),
     "one step": (
         [row(replace(first_run(), launch=n), (0.1 * n,)) for n in (1, 2, 3)],
         "too few steady steps in a launch: 1",
     ),
-    "equal values": ([row(replace(first_run(), launch=n)) for n in (1, 2, 3)], "equal to the last digit"),
+    "equal values": (
+        [row(replace(first_run(), launch=n)) for n in (1, 2, 3)],
+        "exactly the same time, to the last digit",
+    ),
     "nothing but failures": ([row(status="failed", reason="it broke", step_seconds=())], "failed: it broke"),
     "no step at all": ([row(step_seconds=())], "no step was measured"),
 }
@@ -128,9 +131,9 @@ def test_rows_that_are_there_twice_and_machines_that_are_not_alike_are_named(tmp
     joined = [*rows, rows[0], rows[1], replace(rows[0], machine=other, started_at="2027-01-01T00:00:00+00:00")]
     folder = folder_of(tmp_path / "joined", joined)
     notes = scaling("show", folder).stderr
-    assert "2 rows repeated" in notes
+    assert "2 repeated rows left out" in notes
     assert (
-        f"machines that are not alike: {len(rows)} runs on pretend (Amdahl 470), 1 run on other (Gustafson 1)" in notes
+        f"rows from different machines: {len(rows)} runs on pretend (Amdahl 470), 1 run on other (Gustafson 1)" in notes
     )
     assert notes.splitlines()[:2] == scaling("fit", folder).stderr.splitlines()[:2]
 

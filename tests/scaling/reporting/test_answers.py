@@ -22,7 +22,7 @@ BLANK = SizeAnswer(None, POINT, AnswerCode.NO_ANSWER)
         (GIVEN, "give prog 8 cores: 5.1 times one core (3.7 to 6.9), 64 % efficient"),
         (
             replace(GIVEN, is_most=True),
-            "give prog 8 cores, the most measured: 5.1 times one core (3.7 to 6.9), 64 % efficient",
+            "give prog 8 cores, the largest count measured: 5.1 times one core (3.7 to 6.9), 64 % efficient",
         ),
         (
             replace(GIVEN, threads=2, at_least=True, left_out=(10, 11, 12)),
@@ -37,8 +37,8 @@ BLANK = SizeAnswer(None, POINT, AnswerCode.NO_ANSWER)
         ),
         (
             replace(BLANK, verdict=Verdict.DISTURBED, doubt=Doubt(rules.STEAL, 0.3)),
-            "no answer yet for prog: its points are disturbed because the hypervisor gave 0.30 CPUs of those it ran on "
-            "to others; measure on a quieter host, or make more launches",
+            "no answer yet for prog: its points are disturbed because the hypervisor took 0.30 CPUs from it; "
+            "measure on a quieter host, or run more launches",
         ),
         (
             replace(BLANK, code=AnswerCode.NOTHING_MEASURED, failure="it exited with status 2"),

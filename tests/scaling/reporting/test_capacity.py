@@ -66,10 +66,10 @@ ODD = fit(rates("odd", NO_SINGLE))
         (Question(Goal.HOURLY_BUDGET, 8.0), r"give simulated 8 cores: 8 an hour buys 5.9\d \(.*\) items/s"),
         (
             Question(Goal.CHEAPEST, 1.0, price=Price(1.0, 3.0)),
-            r"give simulated [78] cores: .* per million items, the lowest",
+            r"give simulated [78] cores: .* per million items, the lowest cost",
         ),
         (Question(Goal.THROUGHPUT, 11.0), r"give simulated 2\d cores: .*, extrapolated"),
-        (Question(Goal.THROUGHPUT, 50.0), r"simulated, 50 items/s: no: not reachable with 95 % confidence"),
+        (Question(Goal.THROUGHPUT, 50.0), r"simulated, 50 items/s: no size: not reachable with 95 % confidence"),
     ],
     ids=["throughput", "latency", "efficiency", "budget", "cheapest", "extrapolated", "not reachable"],
 )
@@ -90,7 +90,7 @@ def test_a_size_that_was_not_measured_says_how_it_stands_to_those_that_were():
     assert words == [
         "",
         "interpolated between 2 and 4 cores",
-        "extrapolated below the 2 cores measured, as its own point was left out",
+        "extrapolated: fewer than 2 cores, the smallest count measured (its own point was left out)",
         "extrapolated",
     ]
     assert ", interpolated between 8 and 16 cores" in answer_sentence(answer(FIT, Question(Goal.THROUGHPUT, 6.0)))
@@ -144,7 +144,7 @@ REASONS = [
     (
         StepsGrow(),
         "steps-grow",
-        "under weak scaling steps grow with cores and do not get shorter; ask for a throughput",
+        "under weak scaling, steps grow with cores and do not get shorter; ask for a throughput",
     ),
     (OverBudget(0.04, 0.01), "over-budget", "one core costs 0.04 an hour, more than the budget of 0.01"),
     (
@@ -156,25 +156,25 @@ REASONS = [
     (
         MachineTooSmall(0.95, 20.6, 16, "epyc"),
         "machine-too-small",
-        "the 16 cores of epyc are too few for 95 % confidence; the curve alone needs about 20.6",
+        "the 16 cores of epyc are too few for 95 % confidence; by the curve alone, about 20.6 would do",
     ),
     (
         BeyondExtrapolation(0.9, inf, 16.0),
         "beyond-extrapolation",
         "even twice the 16 cores measured, the limit of extrapolation, are too few for 90 % confidence",
     ),
-    (WholeMachineKeeps(64), "whole-machine-keeps", "all 64 cores of the machine keep it"),
+    (WholeMachineKeeps(64), "whole-machine-keeps", "even all 64 cores of the machine reach it"),
     (
         ExtrapolationEnds(32, 16.0),
         "extrapolation-ends",
-        "more cores may keep it too, but a curve over 16 cores is extrapolated to 32 only",
+        "more cores may reach it too, but a curve up to 16 cores is extrapolated only to 32",
     ),
     (SimilarCost(6, 10, 0.05), "similar-cost", "6 to 10 cores cost at most 5 % more"),
     (StepsUnknown(), "steps-unknown", "the times of single steps are not known; use a results folder"),
     (
         TooFewSteps(0.99, 99, 40),
         "too-few-steps",
-        "the 99 % quantile of steps needs launches of at least 99 steps, and these have at most 40; measure longer "
+        "the 99 % quantile of steps needs launches of at least 99 steps, but these have at most 40; measure longer "
         "(`max_seconds`, `rounds`), or ask for a lower quantile",
     ),
 ]

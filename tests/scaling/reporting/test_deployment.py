@@ -56,7 +56,7 @@ def test_systemd_has_quota_and_memory_in_a_service():
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_says_what_it_rests_on(form):
     text = "\n".join(deployment_lines([PLAIN, NO], form))
-    assert mentions(text, "train 3 cores\n# memory: 1001 MiB … over 25 runs; … 25 %")
+    assert mentions(text, "train 3 cores\n# memory: at most 1001 MiB … 25 runs; … 25 %")
     assert text.endswith("# net train, 9 items/s: no")
 
 

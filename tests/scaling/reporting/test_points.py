@@ -113,5 +113,5 @@ def test_a_doubt_about_many_points_is_one_sentence_about_the_worst():
     runs = plan(study("cores = [1, 2, 4]\nlaunches = 3"), machine()).runs
     rows = [stolen(row) if row.run.point.cores > 1 else row for row in AmdahlMachine(noise=0.01).execute(runs)]
     remarks = point_remarks(speedups(summarize(map(launch_of, rows))))
-    (disturbed,) = (remark for remark in remarks if "others used its CPUs" in remark)
-    assert disturbed.endswith("(in 3 of 3 launches); likewise 1 other point")
+    (disturbed,) = (remark for remark in remarks if "used its CPUs in every turn" in remark)
+    assert disturbed.endswith("(in 3 of 3 launches); also at 1 other point")

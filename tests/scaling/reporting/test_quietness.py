@@ -31,10 +31,10 @@ QUIET, BUSY, NEVER = (
     ("slowdowns", "sentence"),
     [
         ((), "The results do not record"),
-        ((QUIET,), "10 of 10 turns were quiet. The slowest tenth took at most 5 % longer than the step time."),
+        ((QUIET,), "10 of 10 turns were quiet. Nine tenths of the turns took at most 5 % longer than the step time."),
         ((QUIET, BUSY), "15 of 20 turns were quiet. Turns took longest at "),
         ((QUIET, NEVER), "10 of 20 turns were quiet. No turn was quiet at 1 of 2 points; "),
-        ((NEVER, NEVER), "No turn of 20 was quiet, so there is no step time to compare them with; "),
+        ((NEVER, NEVER), "None of 20 turns was quiet, so there is no step time to compare them with; "),
     ],
 )
 def test_how_much_longer_turns_took_is_said_only_against_quiet_ones(slowdowns, sentence):

@@ -28,7 +28,7 @@ def test_every_rule_has_a_sentence():
 
 
 def test_a_sentence_says_in_how_many_launches():
-    words = "the hypervisor gave 0.40 CPUs of those it ran on to others (in 1 of 4 launches)"
+    words = "the hypervisor took 0.40 CPUs from it (in 1 of 4 launches)"
     assert doubt_words(replace(STEAL, launches=1, of=4)) == words
 
 

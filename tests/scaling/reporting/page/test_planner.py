@@ -108,7 +108,7 @@ def put(browser, name, question):
 
 def as_shown(text):
     """A sentence of the command without what the planner leaves out."""
-    without_cores = re.sub(r"; the curve alone needs about [^;)]*", "", text or "")
+    without_cores = re.sub(r"; by the curve alone, about [^;)]*", "", text or "")
     without_machines = re.sub(r" on \d+ machines? like this", "", without_cores)
     return re.sub(r"( an hour), [^)]* sure\)", r"\1)", without_machines) or None
 

@@ -244,7 +244,10 @@ def test_every_series_of_thirty_has_a_bar(thirty):
 def test_levels_of_smt_share_a_panel_against_one_core_with_one_thread(tmp_path):
     toml = f"workloads = {list(EIGHT[:2])}\ncores = [1, 2, 4]\nlaunches = 3\nsmt = [1, 2, 4]"
     understood = result(toml, tmp_path, 4, 4)
-    for kind, words in (("efficiency", "efficiency over one core with one thread, %"), ("speedup", COMMON_SPEEDUP)):
+    for kind, words in (
+        ("efficiency", "efficiency relative to one core with one thread, %"),
+        ("speedup", COMMON_SPEEDUP),
+    ):
         drawing = picture(understood, kind)
         assert [axes.get_title().splitlines()[0] for axes in panels(drawing)] == list(EIGHT[:2])
         assert drawing.figure.get_supylabel() == words
