@@ -57,7 +57,7 @@ def test_a_sweep_ends_with_its_answer_and_a_table_of_speedup_and_efficiency(fold
 def test_a_sweep_ends_with_its_page(folder):
     completed = scaling("sweep", *(word for word in SMALL if word != "--no-report"), "-o", folder)
     assert completed.returncode == 0, completed.stderr
-    assert f"the page that shows them is {folder / 'report.html'}" in completed.stderr
+    assert f"the HTML report is {folder / 'report.html'}" in completed.stderr
     assert "calibrated work=0.2" in (folder / "report.html").read_text()
 
 
@@ -66,7 +66,7 @@ def test_a_sweep_begins_with_what_would_spoil_it_and_ends_with_what_to_type_next
     before, after = re.split(r"^\[.*\n", completed.stderr, flags=re.MULTILINE)[:: len(list(read_rows(folder)))]
     assert "here would spoil" in before
     assert re.search(r"^scaling: \d+ runs to make, about", before, re.MULTILINE)
-    command = re.search(r"for more launches, best on a quieter machine: `(.*)`$", after, re.MULTILINE)[1]
+    command = re.search(r"to add launches, best on a quieter machine, run `(.*)`$", after, re.MULTILINE)[1]
     settings = [word for word in SMALL[1:] if word != "launches=1"][:-1]
     assert shlex.split(command) == ["scaling", "sweep", "quick", *settings, "--set", "launches=2", "-o", str(folder)]
 
