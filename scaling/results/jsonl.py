@@ -164,7 +164,7 @@ class Lines(Generic[T]):
             os.ftruncate(self._fd, end)
             raise StoreError(
                 f"{self.folder / self.format.file} cannot be written: {error.strerror}; every earlier "
-                f"{self.format.noun} is safe, and the last run will be repeated: make room and give the same command"
+                f"{self.format.noun} is safe; make room and run the same command again, which repeats the last run"
             ) from error
 
     def set_runs_aside(self, redo: Redo) -> int:

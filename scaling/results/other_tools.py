@@ -151,8 +151,9 @@ def _parse(path: Path) -> object:
         with open_input(path) as file:
             return json.load(file)
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise StoreError(f"{path} is not JSON: {why}; give the original file") from error
+        if isinstance(error, OSError):
+            raise StoreError(f"{path} cannot be read: {error.strerror}; pass a file that can be read") from error
+        raise StoreError(f"{path} cannot be read as JSON: {error}; pass the file as the tool wrote it") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,7 @@ METERS = Subject(
     "energy meters",
     "Runs have energy only if a meter may be read; nothing else depends on it.",
     "Run as root, or have root give: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; for a GPU, install "
-    "the NVIDIA driver and, in the clone of scaling, pip install '.[energy]'.",
+    "the NVIDIA driver and, in your clone of scaling, run: pip install '.[energy]'",
 )
 CAPS = Subject(
     "caps",

@@ -58,7 +58,7 @@ def test_what_a_program_gets_of_the_shell_is_said(folder):
     shell = {"env": {**BARE, "PLANET": "mars", "SCALING_LOCK": os.environ["SCALING_LOCK"]}}
     check = ["sh", "-c", 'test "$PLANET" = mars']
     told = scaling("run", "-v", *FEW, "--cores", "1", "-o", folder, "--", *check, **shell)
-    assert "PLANET" in told.stderr.split("that no program gets:")[1].splitlines()[0]
+    assert "PLANET" in told.stderr.split("not passed to programs:")[1].splitlines()[0]
     assert told.returncode == 1
     kept = scaling(
         "run", *FEW, "--cores", "1", "--env", "PLANET", "-o", folder.with_name("kept"), "--", *check, **shell

@@ -65,7 +65,7 @@ def test_a_sweep_begins_with_what_would_spoil_it_and_ends_with_what_to_type_next
     completed, folder = first
     before, after = re.split(r"^\[.*\n", completed.stderr, flags=re.MULTILINE)[:: len(list(read_rows(folder)))]
     assert "here would spoil" in before
-    assert re.search(r"^scaling: \d+ runs to make, about", before, re.MULTILINE)
+    assert re.search(r"^scaling: \d+ runs left, about", before, re.MULTILINE)
     command = re.search(r"to add launches, best on a quieter machine, run `(.*)`$", after, re.MULTILINE)[1]
     settings = [word for word in SMALL[1:] if word != "launches=1"][:-1]
     assert shlex.split(command) == ["scaling", "sweep", "quick", *settings, "--set", "launches=2", "-o", str(folder)]
@@ -188,7 +188,7 @@ def test_an_interrupted_sweep_keeps_whole_rows_and_says_how_to_go_on(folder, req
     assert sweep.returncode == 130, message
     stored = len(list(read_rows(folder)))
     assert f"interrupted; {stored} of" in message
-    assert "give the same command" in message
+    assert "run the same command again" in message
 
 
 def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
@@ -204,7 +204,7 @@ def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "completed"),
     [
-        (["smt=8"], "smt=8 was asked for"),
+        (["smt=8"], "smt=8 was requested"),
         (["cores=0"], "key 'cores' cannot be 0"),
         (["placements=cpus:0,4095"], "CPU 4095 is not online"),
         (["workloads=alexnot"], "unknown workload 'alexnot'"),
@@ -300,7 +300,7 @@ def test_a_budget_makes_whole_blocks_and_says_what_it_bought(folder):
         "sweep", *SMALL, "--set", "launches=3", "--set", "precision=0.5", "--budget", "60s", "-o", folder
     )
     assert completed.returncode == 0, completed.stderr
-    assert re.search(r"\d+ runs; .* known to ± 50 %", completed.stderr)
+    assert re.search(r"\d+ runs; .* known to within ± 50 %", completed.stderr)
     rows = list(read_rows(folder))
     assert len({row.run.key for row in rows}) == len(rows)
     assert rows[-1].run.point.cores == 1

@@ -63,7 +63,8 @@ def test_a_scratch_folder_that_is_gone_makes_failed_rows(temporary):
 
 
 @pytest.mark.parametrize(
-    ("which", "why"), [("outer", "is no longer private to this user"), ("temporary", "cannot be made: Not a directory")]
+    ("which", "why"),
+    [("outer", "is no longer private to this user"), ("temporary", "cannot be created: Not a directory")],
 )
 def test_a_temporary_folder_that_a_file_has_replaced_makes_failed_rows_of_one_sentence(
     tmp_path, monkeypatch, which, why
