@@ -86,8 +86,8 @@ def _parse_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
             yield from _parse(path, lines, record_format)
     except OSError as error:
         raise StoreError(
-            f"no results in {folder}: {record_format.file} cannot be read ({error.strerror}); "
-            f"give a folder that {record_format.writer} has written"
+            f"no results in {folder}: {record_format.file} cannot be read ({error.strerror}); pass a folder that "
+            f"{record_format.writer} has written"
         ) from error
 
 

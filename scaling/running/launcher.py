@@ -153,7 +153,9 @@ def fail_if_left(left: Sequence[str], result: LaunchResult) -> LaunchResult:
     """The result of a run, failed if it has left processes behind, since these run beside the next runs."""
     if not left:
         return result
-    reason = f"it left {', '.join(left)} running, which this user cannot end; use a program that keeps its user"
+    reason = (
+        f"it left {', '.join(left)} running, which this user cannot end; use a program that keeps running as this user"
+    )
     outcome = result.outcome
     if outcome.status != "ok":
         return replace(result, outcome=replace(outcome, reason=f"{outcome.reason}; {reason}"))

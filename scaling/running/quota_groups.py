@@ -69,7 +69,7 @@ def _parent(quotas: Sequence[float], mark: str, root: Path) -> Path:
             _remove(probe)
     wanted = ", ".join(f"{quota:g}" for quota in quotas)
     raise StudyError(
-        f"quota is {wanted} CPUs, but no control group with a CPU quota can be created here ({reason}); run it as "
+        f"quota is {wanted} CPUs, but no control group with a CPU quota can be created here ({reason}); run as "
         "root, have the cpu controller delegated to you, or leave quota out"
     )
 

@@ -82,7 +82,7 @@ def test_the_value_of_a_variable_of_the_shell_is_kept_nowhere_and_the_same_is_ne
     assert {row.left_out for row in read_rows(folder)} == {("PLANET",)}
     assert "all 3 runs" in scaling(*command).stderr
     monkeypatch.setenv("PLANET", "venus")
-    assert "program 'planet' had another description" in scaling(*command).stderr
+    assert "program 'planet' was defined differently" in scaling(*command).stderr
     assert "PLANET has another value" in complaint(scaling("sweep", folder / "study.toml", "-o", folder))
 
 

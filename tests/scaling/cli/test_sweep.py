@@ -82,7 +82,7 @@ def test_the_same_command_again_measures_nothing_twice(swept):
     before = (swept / "rows.jsonl").read_bytes()
     completed = scaling("sweep", *SMALL, "-o", swept)
     assert completed.returncode == 0
-    assert "are there already" in completed.stderr
+    assert "already exist" in completed.stderr
     assert (swept / "rows.jsonl").read_bytes() == before
 
 
@@ -288,7 +288,7 @@ def test_a_quota_below_the_cores_asked_for_is_refused(folder, one_cpu_quota):
         (one_cpu_quota / "cgroup.procs").write_text(str(os.getpid()))
 
     message = complaint(scaling("sweep", *SMALL, "--set", "cores=2", "-o", folder, preexec_fn=join))
-    assert "2 CPUs were asked for, but the CPU quota of this control group is 1; raise" in message
+    assert "2 CPUs were requested, but the CPU quota of this control group is 1; raise" in message
     completed = scaling("sweep", *SMALL, "-o", folder, preexec_fn=join)
     assert "the study ends at 1 core" in completed.stderr
     assert {row.run.point.cores for row in read_rows(folder)} == {1}
