@@ -43,8 +43,8 @@ def sweep(
         str | None,
         Option(
             metavar="TIME",
-            help="Measure for this long, such as 10m: whole blocks first, then more launches where intervals are "
-            "widest.",
+            help="Measure for this long, such as 10m: whole blocks first, then launches for the points with the "
+            "widest intervals.",
         ),
     ] = None,
     retry_failed: RetryFailed = False,

@@ -370,7 +370,7 @@ def _cautions(topology: Topology, chosen: Sequence[Cpus]) -> tuple[str, ...]:
         cautions.append(f"mixes core types ({mixed}); choose one with core_type")
     cpus = {cpu for group in chosen for cpu in group}
     if topology.quota_cpus is not None and topology.quota_cpus < len(cpus):
-        cautions.append(f"the CPU quota is {topology.quota_cpus:g} for {len(cpus)} CPUs")
+        cautions.append(f"the CPU quota allows {topology.quota_cpus:g} CPUs, fewer than the {len(cpus)} CPUs chosen")
     if isolated := cpus & topology.isolated:
         cautions.append(f"CPU {format_list(isolated)} is isolated: the kernel does not balance threads over it")
     return tuple(cautions)

@@ -47,7 +47,7 @@ class FromShell:
         """The value; StudyError if it is not set, or differs from the stored digest."""
         if name not in shell:
             raise StudyError(
-                f"variable {name} should come from the shell, where it is not set; set it, or write NAME=VALUE"
+                f"variable {name} should come from the shell but is not set there; set it, or write NAME=VALUE"
             )
         if self.digest not in (None, _digest(name, shell[name])):
             raise StudyError(

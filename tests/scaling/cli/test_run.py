@@ -83,7 +83,7 @@ def test_the_value_of_a_variable_of_the_shell_is_kept_nowhere_and_the_same_is_ne
     assert "all 3 runs" in scaling(*command).stderr
     monkeypatch.setenv("PLANET", "venus")
     assert "program 'planet' was defined differently" in scaling(*command).stderr
-    assert "PLANET has another value" in complaint(scaling("sweep", folder / "study.toml", "-o", folder))
+    assert "PLANET has a different value" in complaint(scaling("sweep", folder / "study.toml", "-o", folder))
 
 
 def test_another_user_reads_none_of_the_values(folder, tmp_path, second_user, monkeypatch):

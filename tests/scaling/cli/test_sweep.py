@@ -308,4 +308,4 @@ def test_a_budget_makes_whole_blocks_and_says_what_it_bought(folder):
 
 @pytest.mark.parametrize("text", ["soon", "-5m", "0", "10 years", ""])
 def test_a_budget_that_is_no_time_is_refused(text):
-    assert "write it such as 90s, 10m or 1h30m" in complaint(here.scaling("sweep", f"--budget={text}"))
+    assert "write a time such as 90s, 10m or 1h30m" in complaint(here.scaling("sweep", f"--budget={text}"))
