@@ -19,7 +19,7 @@ def test_an_interpreter_is_found_by_its_path_and_by_that_of_its_environment(tmp_
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: path / "nowhere", r"interpreter .*nowhere; give"),
+        (lambda path: path / "nowhere", r"interpreter .*nowhere; use"),
         (
             lambda path: virtual_environment(path / "empty", with_package=False),
             "No module named 'scaling'.*pip install",

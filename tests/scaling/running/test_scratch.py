@@ -58,7 +58,7 @@ def test_a_scratch_folder_that_others_may_enter_is_not_used(temporary):
 def test_a_scratch_folder_that_is_gone_makes_failed_rows(temporary):
     scratch = Scratch()
     scratch.folder.rmdir()
-    with pytest.raises(StartError, match="made: No such file"):
+    with pytest.raises(StartError, match="created: No such file"):
         scratch.empty()
 
 

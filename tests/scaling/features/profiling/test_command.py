@@ -149,7 +149,7 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_made_again_where_torn_or_a
     assert "failed: MemoryError: too large (mine.py line 2)" in completed.stderr
     (folder / "traces.jsonl").write_bytes(lines(folder)[:-30])
     torn = scaling(*command)
-    assert "torn last line" in torn.stderr
+    assert "incomplete last line" in torn.stderr
     assert len(list(read_traced_rows(folder))) == 1
     again = scaling(*command, "--retry-failed")
     assert mentions(again.stderr, "1 failed run set aside in … to be repeated")

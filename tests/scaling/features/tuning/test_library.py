@@ -85,5 +85,5 @@ def test_a_search_that_cannot_be_read_is_refused_in_a_sentence(tmp_path):
 def test_an_unknown_objective_and_a_design_without_turns_are_refused(tmp_path):
     with pytest.raises(StudyError, match="--objective speed:"):
         scaling.tune("calibrated", tmp_path, objective="speed")
-    with pytest.raises(StudyError, match="alternating turns"):
+    with pytest.raises(StudyError, match="turns with each other"):
         scaling.tune("calibrated", tmp_path, settings=["design=apart"])
