@@ -53,7 +53,7 @@ class MissingExtraError(ScalingError):
 
 def to_install(extra: str) -> str:
     """The remedy for a missing extra."""
-    return f"give, in the clone of scaling: pip install '.[{extra}]'"
+    return f"in your clone of scaling, run: pip install '.[{extra}]'"
 
 
 def need(package: str, extra: str, purpose: str) -> None:
@@ -113,7 +113,7 @@ def grouped(errors: Iterable[FitError]) -> list[str]:
     for error in errors:
         by_reason.setdefault(error.reason if isinstance(error, SeriesFitError) else str(error), []).append(error)
     return [
-        f"{alike[0]}; likewise {len(alike) - 1} other series" if len(alike) > 1 else str(alike[0])
+        f"{alike[0]}; the same holds for {len(alike) - 1} other series" if len(alike) > 1 else str(alike[0])
         for alike in by_reason.values()
     ]
 

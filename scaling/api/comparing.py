@@ -153,7 +153,7 @@ class _Stores:
 
 def _refuse_other_measuring(first: Job, second: Job) -> None:
     if first.study.design != "turns":
-        raise StudyError('two variants are measured in turns with each other; leave out design = "apart"')
+        raise StudyError('two variants are measured in alternating turns; leave out design = "apart"')
     for key in HOW:
         one, other = getattr(first.study, key), getattr(second.study, key)
         if one != other:

@@ -61,7 +61,7 @@ def _workload(function: Callable[..., object], threads: str | None, folder: Path
     """The study entry and the name of a function, which is written beside the results unless it has a file."""
     name = getattr(function, "__name__", "")
     if not isinstance(function, FunctionType) or not name.isidentifier():
-        raise StudyError(f"{function!r} is not a function with a name; define one with def that calls it")
+        raise StudyError(f"{function!r} is not a function with a name; call it from one defined with def")
     path = _own_file(function) or _write(function, (folder.parent if folder else DEFAULT_FOLDER) / f"{name}.py")
     option = "" if threads is None or threads in INTRA_VARIABLES else f" {_parameter(function, threads)}={{threads}}"
     return f"{path}:{name}{option}", name
@@ -72,8 +72,8 @@ def _parameter(function: FunctionType, threads: str) -> str:
     if threads in names:
         return threads
     raise StudyError(
-        f"threads = '{threads}': {function.__name__} has no such parameter (it has {', '.join(names) or 'none'}); give "
-        f"one of its parameters, or one of {', '.join(INTRA_VARIABLES)}"
+        f"threads = '{threads}': {function.__name__} has no such parameter (it has {', '.join(names) or 'none'}); "
+        f"choose one of its parameters, or one of {', '.join(INTRA_VARIABLES)}"
     )
 
 
@@ -127,7 +127,7 @@ def _source(value: FunctionType | type) -> str:
     except (OSError, TypeError, SyntaxError, StopIteration):
         tree = None
     if not isinstance(tree, ast.FunctionDef | ast.ClassDef):
-        raise StudyError(f"the source of {value.__name__} was not found; define it with def, or put it into a file")
+        raise StudyError(f"the source of {value.__name__} was not found; define it with def, or in a file")
     return text
 
 

@@ -189,8 +189,8 @@ def _environment_notes(study: Study) -> list[str]:
         return []
     more = f" and {len(dropped) - MOST_NAMED} more" if len(dropped) > MOST_NAMED else ""
     return [
-        f"variables of this shell that no program gets: {', '.join(dropped[:MOST_NAMED])}{more}; pass one with "
-        "--env NAME of `scaling run`, `tune` and `pack`, or with env in a study"
+        f"shell variables not passed to programs: {', '.join(dropped[:MOST_NAMED])}{more}; pass one with --env NAME in "
+        "`scaling run`, `tune` or `pack`, or with env in a study"
     ]
 
 
@@ -335,7 +335,7 @@ def stop_requests(progress: Callable[[], str], *, at_once: bool) -> Iterator[Sto
     except BaseException as error:
         if not _from_an_interrupt(error):
             raise
-        raise Interrupted(f"interrupted; {progress()}: give the same command to go on") from None
+        raise Interrupted(f"interrupted; {progress()}; run the same command again to resume") from None
 
 
 def _from_an_interrupt(error: BaseException | None) -> bool:
@@ -367,7 +367,7 @@ def read_study(study: str | Path | Study, settings: Sequence[str]) -> tuple[Stud
     """Read a study and its TOML."""
     if isinstance(study, Study):
         if settings:
-            raise StudyError("settings change a TOML file; change a Study with dataclasses.replace")
+            raise StudyError("settings apply to a TOML file; change a Study with dataclasses.replace")
         return study, study_to_toml(study, "made in Python")
     name = str(study)
     text = read_study_text(name)
@@ -405,7 +405,7 @@ def _with_digests(study: Study, toml: str) -> tuple[Study, str]:
     if programs == study.programs:
         return study, toml
     known = replace(study, programs=programs)
-    return known, study_to_toml(known, f"{study.name}, with digests of variables of the shell")
+    return known, study_to_toml(known, f"{study.name}, with digests of shell variables")
 
 
 def _without_missing(study: Study) -> tuple[Study, list[str]]:
@@ -471,7 +471,7 @@ def refuse_another_study(job: Job) -> None:
     """Refuse a folder with another study or machine."""
     if node_types_at(job.folder):
         raise StoreError(
-            f"{job.folder} holds the results of a cluster; give `cluster=`, or another folder with `folder=`"
+            f"{job.folder} holds the results of a cluster; add `cluster=`, or choose another folder with `folder=`"
         )
     if (toml := read_study_toml(job.folder)) is not None:
         begun = study_from_toml(toml, str(job.folder / STUDY))
@@ -497,16 +497,21 @@ def refuse_another_machine(job: Job) -> None:
 def set_aside(lines: Lines[T], redo: Redo | None, monitor: Monitor) -> None:
     """Set aside the runs to repeat; note these runs, a torn line and missing locks."""
     if not lines.locked:
-        monitor.note(f"the file system of {lines.folder} has no locks; make sure that nothing else writes there")
+        monitor.note(
+            f"the file system of {lines.folder} does not support locks; make sure that nothing else writes there"
+        )
     if lines.set_aside:
-        monitor.note(f"a torn last line of {lines.folder / lines.format.file} was set aside; its run is made again")
+        monitor.note(
+            f"the incomplete last line of {lines.folder / lines.format.file} was set aside; its run will be repeated"
+        )
     if redo:
         runs = count(lines.set_runs_aside(redo), "failed run" if redo is Redo.FAILED else "run")
-        monitor.note(f"{runs} set aside in {lines.folder / lines.format.retried} to be made again")
+        monitor.note(f"{runs} set aside in {lines.folder / lines.format.retried} to be repeated")
 
 
 def budget_sentence(runs: int, noun: str, widths: Sequence[float | None], precision: float) -> str:
     """The number of runs within a budget, and the precision reached."""
     known = sum(width is not None and width <= precision for width in widths)
-    ended = f"every {noun} is" if known == len(widths) else f"the budget ended it: {known} of {len(widths)} {noun}s are"
-    return f"{count(runs, 'run')}; {ended} known to ± {100 * precision:g} %"
+    part = f"the budget is used up: {known} of {len(widths)} {noun}s are"
+    ended = f"every {noun} is" if known == len(widths) else part
+    return f"{count(runs, 'run')}; {ended} known to within ± {100 * precision:g} %"

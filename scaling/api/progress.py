@@ -77,7 +77,7 @@ class Progress(Monitor):
             self.task = self.bar.add_task("", total=schedule.total, completed=schedule.completed)
             self.bar.start()
         else:
-            self.note(f"{count(schedule.total - schedule.completed, 'run')} to make, {self._left()}")
+            self.note(f"{count(schedule.total - schedule.completed, 'run')} left, {self._left()}")
         self._draw()
 
     def stop(self) -> None:
@@ -152,4 +152,4 @@ def _result(row: Row) -> str:
     seconds = launch_seconds(row)
     if seconds is None:
         return f"{row.outcome.status}: {row.outcome.reason}"
-    return f"{duration(seconds)} a step over {count(len(row.outcome.step_seconds), 'step')}"
+    return f"{duration(seconds)} per step, {count(len(row.outcome.step_seconds), 'step')}"

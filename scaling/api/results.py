@@ -178,7 +178,7 @@ class Results(Shown, Sources):
         price = Price(core_hour, replica_hour, gpu_hour)
         question = sizing_question({**targets, **details}, assurance, price)
         if question is None:
-            raise TypeError(f"give one of {', '.join(targets)}, work or cheapest=True; limits() needs no target")
+            raise TypeError(f"pass one of {', '.join(targets)}, work or cheapest=True; limits() needs no target")
         return self.answer(question)
 
     def answer(self, question: Question) -> Answers:
@@ -205,7 +205,7 @@ class Results(Shown, Sources):
         if first.processors and second.processors and first.processors != second.processors and not across_machines:
             raise StoreError(
                 f"{self.path} was measured on {' and '.join(sorted(first.processors))}, {other.path} on "
-                f"{' and '.join(sorted(second.processors))}; give `across_machines=True` to compare them nevertheless"
+                f"{' and '.join(sorted(second.processors))}; use `across_machines=True` to compare them anyway"
             )
         comparison = compare(first.summaries, second.summaries, margin)
         return Compared(comparison.differences, comparison.only_first, comparison.only_second, margin)

@@ -30,7 +30,7 @@ def achieved_in(folders: Sequence[Path]) -> list[RooflinePoint]:
     machines = {row.machine.fingerprint for row in rows}
     if len(machines) > 1:
         raise StoreError(
-            f"{', '.join(map(str, folders))} come from {len(machines)} machines; give folders of one machine"
+            f"{', '.join(map(str, folders))} come from {len(machines)} machines; pass folders of one machine"
         )
     points = summarize(launch_of(row) for row in rows if row.run.point.device == CPU)  # ceilings are measured on cores
     networks = _networks()
@@ -51,13 +51,14 @@ def rooflines(points: Sequence[Summary], machines: Set[str], ceilings: str) -> R
         folder = Path(ceilings)
         if not folder.is_dir():
             raise StoreError(
-                f"ceilings '{ceilings}' are neither a folder nor two numbers; give results of `scaling sweep "
+                f"ceilings '{ceilings}' are neither a folder nor two numbers; pass results of `scaling sweep "
                 "ceilings`, or GFLOP/s,GB/s such as 2000,90"
             )
         rows = list(read_rows(folder))
         if {row.machine.fingerprint for row in rows} - machines:
             raise StoreError(
-                f"the ceilings in {folder} come from another machine than the results; measure them on that machine"
+                f"the ceilings in {folder} and the results come from different machines; measure the ceilings on the "
+                "machine of the results"
             )
         by_cores = ceilings_of(summarize(launch_of(row) for row in rows))
         points = [one for one in points if one.point.device == CPU]

@@ -223,7 +223,7 @@ def sizing_question(
     given = {name: value for name, value in parameters.items() if value is not None}
     for name, value in given.items():
         if (needed := NEEDS.get(name)) and needed not in given:
-            raise FitError(f"{spell(name)} needs {spell(needed)}; give both")
+            raise FitError(f"{spell(name)} needs {spell(needed)}; use both")
         most = {"quantile": FARTHEST, "efficiency": 1.0}.get(name, inf)
         if not (0.0 < value <= most and value < inf):
             allowed = "above 0" if most == inf else f"between 0 and {most:g}"
@@ -237,7 +237,7 @@ def sizing_question(
     if not (price.core_hour > 0.0 and price.replica_hour >= 0.0 and price.gpu_hour >= 0.0):
         raise FitError("a core-hour must cost more than 0, a replica-hour and a GPU-hour at least 0; change the prices")
     if items == inf:
-        raise FitError(f"{spell('work')} times {spell('epochs')} must be finite; give fewer items or epochs")
+        raise FitError(f"{spell('work')} times {spell('epochs')} must be finite; use fewer items or epochs")
     if not targets:
         return None
     return Question(Goal[targets[0].upper()], given[targets[0]], assurance, price, given.get("quantile"), items)

@@ -80,7 +80,7 @@ class Source:
     def rows(self) -> Iterator[Row]:
         """The rows of a results folder or an export."""
         if self.is_table:
-            raise StoreError(f"{self.path} is another tool's file without rows; give a results folder")
+            raise StoreError(f"{self.path} is another tool's file and has no rows; pass a results folder")
         read = read_rows(self.path) if self.path.is_dir() else read_export(self.path)
         rows = (row for row in read if self.has(row.run.point)) if self.where else read
         return rows if self.full else map(public_row, rows)
@@ -243,7 +243,9 @@ def open_sources(
         return tuple(Source(one.folder, one.name, one.core_hour, physical, full) for one in members)
     source = Source(path, physical=physical, full=full, options=options)
     if options != AS_IT_IS and not source.is_table:
-        raise StoreError(f"{path} was written by `scaling` and has its cores; leave out `cores_from=` and `columns=`")
+        raise StoreError(
+            f"{path} was written by `scaling` and already has core counts; leave out `cores_from=` and `columns=`"
+        )
     return (source,)
 
 
@@ -251,7 +253,7 @@ def refuse_node_types(path: Path) -> None:
     """Refuse a folder of several node types, and name their folders."""
     if (several := node_types_at(path)) is not None:
         folders = " or ".join(str(one.folder) for one in resolve(several.members)(path))
-        raise StoreError(f"{path} holds the results of several node types, which are never joined; give {folders}")
+        raise StoreError(f"{path} holds the results of several node types, which cannot be combined; pass {folders}")
 
 
 def read_all(

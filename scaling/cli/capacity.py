@@ -33,28 +33,33 @@ from scaling.reporting.fits import caution_lines
 def capacity(
     source: Source,
     throughput: Annotated[float | None, Option(metavar="X", help="Units per second to reach.")] = None,
-    latency: Annotated[float | None, Option(metavar="SECONDS", help="Seconds per step, or per run of a CSV.")] = None,
+    latency: Annotated[
+        float | None, Option(metavar="SECONDS", help="Longest time per step, or per run in a CSV.")
+    ] = None,
     efficiency: Annotated[float | None, Option(metavar="E", help="Lowest parallel efficiency, 0-1.")] = None,
     hourly_budget: Annotated[float | None, Option(metavar="COST", help="Highest cost per hour.")] = None,
     quantile: Annotated[
         float | None, Option(metavar="Q", help="Apply --latency to this quantile of steps, such as 0.99.")
     ] = None,
-    work: Annotated[float | None, Option(metavar="ITEMS", help="Items of a job: show how long it takes.")] = None,
+    work: Annotated[float | None, Option(metavar="ITEMS", help="Items of a job; shows how long the job takes.")] = None,
     epochs: Annotated[float | None, Option(metavar="N", help="Passes of the job over its items.")] = None,
-    deadline: Annotated[str | None, Option(metavar="TIME", help="Time for the job, such as 45m or 8h.")] = None,
-    cheapest: Annotated[bool, Option("--cheapest", help="The lowest cost per unit of work.")] = False,
+    deadline: Annotated[str | None, Option(metavar="TIME", help="Time limit for the job, such as 45m or 8h.")] = None,
+    cheapest: Annotated[
+        bool, Option("--cheapest", help="Find the size with the lowest cost per unit of work.")
+    ] = False,
     core_hour: Annotated[float | None, Option(metavar="PRICE", help="Price of a core-hour; default 1.")] = None,
-    replica_hour: Annotated[float, Option(metavar="PRICE", help="Price of a replica-hour, without its cores.")] = 0.0,
-    gpu_hour: Annotated[float, Option(metavar="PRICE", help="Price of a GPU-hour, without cores.")] = 0.0,
+    replica_hour: Annotated[float, Option(metavar="PRICE", help="Price of a replica-hour, excluding its cores.")] = 0.0,
+    gpu_hour: Annotated[float, Option(metavar="PRICE", help="Price of a GPU-hour, excluding cores.")] = 0.0,
     assurance: Annotated[float, Option(metavar="P", help="Probability that a launch meets the target, 0-1.")] = 0.95,
     form: Annotated[
-        str | None, Option("--format", metavar="|".join(FORMATS), help="Print sizes as limits for a deployment.")
+        str | None,
+        Option("--format", metavar="|".join(FORMATS), help="Print the sizes as resource limits for a deployment."),
     ] = None,
     objective: Annotated[
         str | None,
         Option(
             metavar="energy|service",
-            help="The size with the least energy, or the size that serves --throughput within --latency.",
+            help="Find the size with the least energy, or the size that serves --throughput within --latency.",
         ),
     ] = None,
     ceilings: Ceilings = None,
@@ -67,7 +72,7 @@ def capacity(
 ) -> None:
     """Show how many cores each series needs for a throughput, latency, deadline or cost, and how sure that is.
 
-    Without a target: the size from which more cores stop paying. The exit status is 1 if a series gets no number.
+    Without a target, show the size beyond which more cores stop paying. The exit status is 1 if a series has no answer.
 
     Example: scaling capacity results/minsky --throughput 120
     """
@@ -90,7 +95,7 @@ def capacity(
     if core_hour is not None and results.has_node_types:
         raise FitError(
             f"--core-hour is one price, but {source} has several node types, each with its core_hour in cluster.toml; "
-            "change it there, or give the folder of one node type"
+            "change it there, or pass the folder of one node type"
         )
     answers = refuse_none(results.limits()) if question is None else refuse_none(results.answer(question))
     print_notes([*results.table_notes, *(answers.notes if as_json or form else ())])
@@ -113,7 +118,7 @@ def _check_format(form: str | None, as_json: bool) -> None:
     if form is not None and form not in FORMATS:
         raise FitError(f"unknown format '{form}'; choose from {', '.join(FORMATS)}")
     if form is not None and as_json:
-        raise FitError(f"--format {form} and --json are different outputs; give one of them")
+        raise FitError(f"--format {form} and --json are different outputs; choose one")
 
 
 def _print_objective(
@@ -136,7 +141,7 @@ def _print_objective(
     if form is not None:
         if not answer.deployments:
             raise FitError(
-                f"--objective {objective} has no size to deploy here; leave out --format, or give --throughput"
+                f"--objective {objective} finds no size to deploy here; leave out --format, or add --throughput"
             )
         print_lines(*deployment_lines(answer.deployments, form))
     elif as_json:

@@ -50,7 +50,7 @@ def compare(
         str | None,
         Option(
             metavar="5%",
-            help="A gate: exit status 1 if B is shown to be slower than A by more than this, 3 if no point could be "
+            help="Exit with status 1 if B is shown to be slower than A by more than this, 3 if no point could be "
             "compared.",
         ),
     ] = None,
@@ -63,7 +63,8 @@ def compare(
         ),
     ] = ("", ""),
     output: Annotated[
-        Path | None, Option("-o", "--output", metavar="DIR", help="With --between: the folder of A and B.")
+        Path | None,
+        Option("-o", "--output", metavar="DIR", help="With --between: the folder for the results of A and B."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -79,7 +80,7 @@ def compare(
     retry_failed: RetryFailed = False,
     again: Again = False,
     full: Full = False,
-    across_machines: Annotated[bool, Option("--across-machines", help="Compare although the machines differ.")] = False,
+    across_machines: Annotated[bool, Option("--across-machines", help="Compare even if the machines differ.")] = False,
     cores_from: CoresFrom = None,
     columns: Columns = None,
     where: Where = "",
@@ -103,7 +104,7 @@ def compare(
         comparison, folders = _measure_variants(job, between, redo_of(retry_failed, again), not no_wait, margin)
     else:
         if second is None:
-            raise StudyError("give two results folders, or one study with --between A B")
+            raise StudyError("pass two results folders, or one study with --between A B")
         results = [
             load(path, cores_from=cores_from, columns=parse_columns(columns)).where(where) for path in (first, second)
         ]
@@ -129,7 +130,7 @@ def parse_margin(text: str) -> float:
     except ValueError:
         margin = -1.0
     if rest.strip() or not 0.0 <= margin < (10.0 if percent else 1.0):
-        raise StudyError(f"--fail-above {text}: give the tolerated slowdown as 5% or 0.05")
+        raise StudyError(f"--fail-above {text}: write the tolerated slowdown as 5% or 0.05")
     return margin
 
 

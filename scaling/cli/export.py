@@ -32,14 +32,15 @@ def export(
     folder: Folder,
     form: Annotated[Format, Option("--format", help="The format.")],
     output: Annotated[
-        Path | None, Option("-o", "--output", metavar="FILE", help="Output file, - is stdout; default a file in DIR.")
+        Path | None,
+        Option("-o", "--output", metavar="FILE", help="Output file, or - for stdout; default: a file in DIR."),
     ] = None,
     full: Full = False,
 ) -> None:
     """Export runs as CSV, Parquet or JSON, for pyperf or Extra-P, or points as Markdown.
 
-    `show`, `fit` and other commands read csv and json. pyperf and extrap have the counted launches of the points that
-    fits use.
+    `show`, `fit` and other commands read csv and json. pyperf and extrap contain the counted launches of the points
+    used in fits.
 
     Example: scaling export results/quick --format csv -o quick.csv
     """

@@ -21,8 +21,8 @@ def fit(
 ) -> None:
     """Fit a curve and a law to every series: speedup, serial fraction, limit, and how well the law fits.
 
-    A line per series: by the curve, the speedup on the most cores, the serial fraction, the limit and the rate on one
-    core; then the law and the largest distance of the curve from it. -v adds a sentence and Karp-Flatt's values.
+    Each line shows the speedup on the most cores, the serial fraction, the limit and the rate on one core, all from the
+    curve, then the law and the largest distance of the curve from it. -v adds a sentence and the Karp-Flatt values.
 
     Example: scaling fit results/minsky
     """

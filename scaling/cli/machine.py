@@ -64,16 +64,16 @@ def place(
 
 def doctor(
     folder: Annotated[
-        Path | None, Argument(metavar="[DIR]", help="A results folder: show how quiet the host was meanwhile.")
+        Path | None, Argument(metavar="[DIR]", help="A results folder: show how quiet the host was during its runs.")
     ] = None,
     root: Root = HERE,
     as_json: Json = False,
 ) -> None:
     """Show what would spoil a measurement on this machine, why, and the remedy; change nothing.
 
-    With a results folder: the share of quiet turns, and how much longer all turns took. The exit status is 1 if
+    With a results folder, show the share of quiet turns, and how much longer all turns took. The exit status is 1 if
     something would spoil a measurement, or if a point is disturbed or had no quiet turn. Thread variables are always
-    the ones of this shell.
+    read from this shell.
 
     Example: scaling machine doctor --json
 

@@ -107,7 +107,7 @@ class LazyGroup(TyperGroup):
         is_other = args and args[0] not in self.commands and not args[0].startswith("-")
         if is_other and not self.group and shutil.which(args[0]):
             raise StudyError(
-                f"'{args[0]}' is a program and not a command of scaling; to measure it, give: scaling run -- "
+                f"'{args[0]}' is a program and not a command of scaling; to measure it, run: scaling run -- "
                 f"{shlex.join(args)}"
             )
         return super().resolve_command(ctx, args)
@@ -150,7 +150,7 @@ def _options(
 REMEDIES = {
     errno.EMFILE: "allow more open files with ulimit -n",
     errno.ENFILE: "close files on this machine",
-    errno.ENAMETOOLONG: "give a shorter path",
+    errno.ENAMETOOLONG: "use a shorter path",
     errno.ENOSPC: "make room, or set TMPDIR or -o to another disk",
     errno.EDQUOT: "make room, or set TMPDIR or -o to another disk",
     errno.EAGAIN: "allow more processes with ulimit -u",
@@ -161,7 +161,7 @@ REMEDIES = {
 def refusal_of_the_system(error: OSError) -> str:
     """An error of the system and its remedy, in one sentence."""
     what = f"{excerpt(os.fsdecode(error.filename))}: " if isinstance(error.filename, str | bytes) else ""
-    remedy = REMEDIES.get(error.errno or 0, "fix that and give the same command again")
+    remedy = REMEDIES.get(error.errno or 0, "fix that and run the same command again")
     return f"{what}the system says '{error.strerror or error}'; {remedy}"
 
 

@@ -30,9 +30,9 @@ Source = Annotated[
     Path,
     Argument(
         metavar="DIR|FILE",
-        help="A results folder, an export of `scaling export`, JSON of hyperfine, pyperf or Google Benchmark, a folder "
-        "of these files, or a CSV with columns cores and seconds or throughput, optionally series and launch; - is "
-        "stdin.",
+        help="A results folder, a file written by `scaling export`, JSON of hyperfine, pyperf or Google Benchmark, a "
+        "folder of these files, or a CSV with columns cores and seconds or throughput, optionally series and "
+        "launch; - is stdin.",
     ),
 ]
 CoresFrom = Annotated[
@@ -53,12 +53,12 @@ Ceilings = Annotated[
     str | None,
     Option(
         metavar="DIR|GFLOP/s,GB/s",
-        help="Show what bounds workloads under caps, by results of `scaling sweep ceilings` or peak rates.",
+        help="Show what limits workloads under caps, from the results of `scaling sweep ceilings` or peak rates.",
     ),
 ]
 Physical = Annotated[
     int | None,
-    Option(metavar="CORES", min=1, max=2**30, help="In a CSV, counts above this are second threads of the same cores."),
+    Option(metavar="CORES", min=1, max=2**30, help="In a CSV, counts above this use second threads of the same cores."),
 ]
 Full = Annotated[
     bool, Option("--full", help="Keep personal data: user, home, PATH-like variables, values that look like secrets.")
@@ -67,7 +67,8 @@ Env = Annotated[
     list[str] | None,
     Option(
         metavar="NAME[=VALUE]",
-        help="Set a variable of the program; without a value, pass this shell's, which is not stored.",
+        help="Set an environment variable of the program; without a value, pass this shell's value, which is not "
+        "stored.",
     ),
 ]
 NoWait = Annotated[bool, Option("--no-wait", help="Fail instead of waiting for another sweep on this machine.")]
@@ -89,8 +90,8 @@ def program_words(words: Sequence[str]) -> list[str]:
     name, catalogue = words[0], read_catalogue()
     if shutil.which(name) is None:
         raise StudyError(
-            f"'{name}' is neither a workload nor a program on PATH{did_you_mean(name, catalogue)}; give one of "
-            f"{', '.join(sorted(catalogue))}, your own as file.py:factory, or any program after --"
+            f"'{name}' is neither a workload nor a program on PATH{did_you_mean(name, catalogue)}; choose one of "
+            f"{', '.join(sorted(catalogue))}, your own workload as file.py:factory, or any program after --"
         )
     return list(words)
 
@@ -104,7 +105,9 @@ def program_variables(given: list[str] | None) -> Variables:
 def refuse_variables(given: list[str] | None) -> None:
     """Refuse variables for a workload."""
     if given:
-        raise StudyError(f"--env {given[0]}: that is for programs; set up a workload with --set or options")
+        raise StudyError(
+            f"--env {given[0]}: only programs take variables; configure a workload with --set or its options"
+        )
 
 
 def parse_columns(texts: list[str] | None) -> dict[str, str]:

@@ -53,8 +53,8 @@ def plot(
 ) -> None:
     """Draw figures of a results folder: efficiency, speedup with its curves, step times, sizes and more.
 
-    Prints the paths, and why a kind has nothing to draw. With several node types, each gets a folder of figures, and
-    efficiency, speedup and capacity also compare them.
+    Prints the paths, and why a kind cannot be drawn. With several node types, the figures of each are in a folder of
+    their own; efficiency, speedup and capacity also compare the node types.
 
     Example: scaling plot results/minsky efficiency capacity --target 120 --format svg
     """

@@ -21,7 +21,9 @@ def report(
     target: Annotated[
         float | None, Option(metavar="X", help="Units per second at which node types are compared.")
     ] = None,
-    figures: Annotated[bool, Option("--figures", help="Also write the figures as files, like `scaling plot`.")] = False,
+    figures: Annotated[
+        bool, Option("--figures", help="Also write the figures as files, as `scaling plot` does.")
+    ] = False,
     ceilings: Ceilings = None,
     full: Full = False,
     cores_from: CoresFrom = None,
@@ -30,17 +32,19 @@ def report(
 ) -> None:
     """Write a self-contained page with the answers, a planner, the figures, every point and the machine.
 
-    With several node types: a page for each, FILE-TYPE.html, and one that compares them, FILE.html.
+    With several node types, writes FILE-TYPE.html for each, and FILE.html to compare them.
 
     Example: scaling report results/quick
     """
     check_target(target)
     results = load(source, full=full, cores_from=cores_from, columns=parse_columns(columns)).where(where)
     if target is not None and not results.has_node_types:
-        raise FitError(f"--target compares node types, but {source} is of one machine; use the planner of its page")
+        raise FitError(
+            f"--target compares node types, but {source} comes from one machine; use the planner on its page"
+        )
     if ceilings is not None and results.has_node_types:
-        raise FitError(f"--ceilings belong to one machine, but {source} has several node types; give the folder of one")
+        raise FitError(f"--ceilings belong to one machine, but {source} has several node types; pass the folder of one")
     if where and output is None:
-        raise FitError("--where selects points for a page of their own; name it with -o FILE.html")
+        raise FitError("--where needs a separate page; name it with -o FILE.html")
     folder = figures_folder(output or page_path(source)) if figures else None
     print_lines(*write_reports(results, output, target, folder, print_lines, ceilings))

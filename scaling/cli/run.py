@@ -35,8 +35,10 @@ def run(
             show_default=False,
         ),
     ] = None,
-    name: Annotated[str | None, Option("-n", "--name", help="Its name; default its file or script.")] = None,
-    cores: Annotated[str, Option(help="Core counts: doubling, all, or such as 1-4 and 1,2,8.")] = "doubling",
+    name: Annotated[
+        str | None, Option("-n", "--name", help="Name of the program; default: its executable or script.")
+    ] = None,
+    cores: Annotated[str, Option(help="Core counts: doubling, all, or a list such as 1-4 or 1,2,8.")] = "doubling",
     smt: Annotated[str, Option(help="Threads per core: 1, 2, or all.")] = "1",
     placement: Annotated[list[str] | None, Option(help="Placement of the cores; may be repeated.")] = None,
     launches: Annotated[
@@ -46,46 +48,62 @@ def run(
     budget: Annotated[str | None, Option(metavar="TIME", help="Measure for this long, such as 10m.")] = None,
     timeout: Annotated[float, Option(metavar="SECONDS", help="Kill an execution after this time.")] = 600.0,
     env: Env = None,
-    cwd: Annotated[str | None, Option(metavar="DIR", help="Its working directory.")] = None,
-    stdin: Annotated[str | None, Option(metavar="FILE", help="Its stdin; default empty.")] = None,
-    setup: Annotated[str | None, Option(metavar="COMMAND", help="Run before the executions of a launch.")] = None,
-    before: Annotated[
-        str | None, Option("--prepare", metavar="COMMAND", help="Run before every execution; not timed.")
+    cwd: Annotated[str | None, Option(metavar="DIR", help="Working directory of the program.")] = None,
+    stdin: Annotated[str | None, Option(metavar="FILE", help="Stdin of the program; default: empty.")] = None,
+    setup: Annotated[
+        str | None, Option(metavar="COMMAND", help="Command to run before the executions of each launch.")
     ] = None,
-    cleanup: Annotated[str | None, Option(metavar="COMMAND", help="Run after the executions of a launch.")] = None,
-    shell: Annotated[bool, Option("--shell", help="Pass the line to /bin/sh.")] = False,
+    before: Annotated[
+        str | None, Option("--prepare", metavar="COMMAND", help="Command to run before every execution; not timed.")
+    ] = None,
+    cleanup: Annotated[
+        str | None, Option(metavar="COMMAND", help="Command to run after the executions of each launch.")
+    ] = None,
+    shell: Annotated[bool, Option("--shell", help="Pass the command line to /bin/sh.")] = False,
     ignore_failure: Annotated[bool, Option("--ignore-failure", help="Accept any exit status.")] = False,
     steps: Annotated[int, Option(min=1, help="Counted executions per launch.")] = 1,
     warmup: Annotated[
-        int | None, Option(min=0, help="Executions per launch before the counted ones; default 0, 1 for a service.")
+        int | None,
+        Option(min=0, help="Uncounted executions per launch before the counted ones; default 0 (1 for a service)."),
     ] = None,
     items: Annotated[
-        str | None, Option(metavar="N|REGEX", help="Items per execution, or their match in its output.")
+        str | None,
+        Option(metavar="N|REGEX", help="Items per execution: a number, or a regular expression for it in the output."),
     ] = None,
     throughput: Annotated[
-        str | None, Option(metavar="REGEX", help="Match items per second in its output, for programs of fixed time.")
+        str | None,
+        Option(
+            metavar="REGEX", help="Match the items per second in the output, for programs that run for a fixed time."
+        ),
     ] = None,
-    seconds: Annotated[str | None, Option(metavar="REGEX", help="Match the seconds to count in its output.")] = None,
+    seconds: Annotated[str | None, Option(metavar="REGEX", help="Match the seconds to count in the output.")] = None,
     serve: Annotated[
-        str | None, Option(metavar="COMMAND", help="Measure this server, with {port} and {threads} in its line.")
+        str | None, Option(metavar="COMMAND", help="Measure this server, with {port} and {threads} in its command.")
     ] = None,
     load: Annotated[
-        str | None, Option(metavar="COMMAND", help="The load generator of the server, with {clients} or {rate}.")
+        str | None,
+        Option(metavar="COMMAND", help="Load generator for the server, with {clients} or {rate} in its command."),
     ] = None,
     latency: Annotated[
         list[str] | None,
-        Option(metavar="p99=REGEX", help="Match a latency such as 1.2ms in the generator's output; may be repeated."),
+        Option(
+            metavar="p99=REGEX", help="Match a latency such as 1.2ms in the load generator's output; may be repeated."
+        ),
     ] = None,
     clients: Annotated[str | None, Option(help="Numbers of clients such as 1,4,16.")] = None,
     rate: Annotated[list[float] | None, Option(help="Requests per second to offer; may be repeated.")] = None,
     ready: Annotated[
-        str | None, Option(metavar="REGEX", help="Match the server's output when ready; default when its port is open.")
+        str | None,
+        Option(metavar="REGEX", help="Match the output of a ready server; default: wait until its port is open."),
     ] = None,
     file: Annotated[
         list[str] | None,
-        Option(metavar="NAME=FILE", help="Fill in this file; {NAME} is the path of the copy; may be repeated."),
+        Option(
+            metavar="NAME=FILE",
+            help="Fill in the placeholders of this file; {NAME} is the path of the filled-in copy; may be repeated.",
+        ),
     ] = None,
-    port: Annotated[int | None, Option(help="The server's port, if its line has no {port}.")] = None,
+    port: Annotated[int | None, Option(help="The server's port, if its command has no {port}.")] = None,
     rounds: Annotated[int, Option(min=1, help="Counted loads per launch of a service.")] = SERVICE_ROUNDS,
     weak: Annotated[bool, Option("--weak", help="Weak scaling: {items} grows with the cores.")] = False,
     output: Annotated[
@@ -96,15 +114,17 @@ def run(
     retry_failed: RetryFailed = False,
     again: Again = False,
     full: Full = False,
-    no_report: Annotated[bool, Option("--no-report", help="Write no page at the end.")] = False,
+    no_report: Annotated[bool, Option("--no-report", help="Do not write the HTML report.")] = False,
     verbose: Verbose = False,
 ) -> None:
     """Measure a program and show how many cores to give it.
 
-    {threads}, {cores}, {smt}, {cpus} and {items} are filled in; {{word}} is {word}. OMP_NUM_THREADS and similar
-    variables are set to the threads of the run. The study is stored with the results, to be edited and run by sweep.
+    {threads}, {cores}, {smt}, {cpus} and {items} are filled in; write {{word}} for a literal {word}. OMP_NUM_THREADS
+    and similar variables are set to the run's number of threads. The study is stored with the results; edit it and run
+    it with `scaling sweep`.
 
-    With --serve, a server is measured under --load, which runs on the other cores and prints its --throughput.
+    With --serve, a server is measured under the load of --load, which runs on the other cores and prints the
+    --throughput.
 
     Example: scaling run -- zstd -T{threads} -f data -o /dev/null
     """
@@ -181,14 +201,14 @@ def _threads_note(program: Program) -> str | None:
     if fixed is None:
         return None
     variable = re.sub(r"\d+$", "{threads}", fixed)
-    return f"{program.name} gets '{fixed}' on any number of cores; if these are its threads, write '{variable}'"
+    return f"{program.name} runs with '{fixed}' on any number of cores; if that sets its threads, write '{variable}'"
 
 
 def _items(text: str | None) -> int | str | None:
     if text is None or not text.isdecimal():
         return text
     if len(text) > MOST_DIGITS:
-        raise StudyError(f"--items {excerpt(text)} has {len(text)} digits; give at most {MOST_DIGITS}")
+        raise StudyError(f"--items {excerpt(text)} has {len(text)} digits; use at most {MOST_DIGITS}")
     return int(text)
 
 
@@ -206,6 +226,8 @@ def _split(words: Sequence[str], name: str | None) -> list[tuple[str, tuple[str,
             part = part[2:] if name else part
         command = tuple(part[1:] if part[:1] == ["--"] else part)
         if not command:
-            raise StudyError("no program is given; write it with its arguments, as in: scaling run -- ./prog {threads}")
+            raise StudyError(
+                "the program is missing; add it with its arguments, as in: scaling run -- ./prog {threads}"
+            )
         programs.append((name or program_name(command), command))
     return programs

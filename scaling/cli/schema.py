@@ -25,7 +25,7 @@ def schema(
         return
     if command not in outputs():
         raise StudyError(
-            f"no JSON output of a command '{command}'{did_you_mean(command, outputs())}; choose from "
+            f"command '{command}' has no JSON output{did_you_mean(command, outputs())}; choose from "
             f"{', '.join(outputs())}"
         )
     print_document(json_schema(command))

@@ -56,7 +56,7 @@ def show(
 ) -> None:
     """Show the answer, then every point: step time, speedup and efficiency, with intervals and verdicts.
 
-    Notes list the doubts about points; with -v also the law of every series and the causes of lost efficiency.
+    Notes list problems with points; -v adds the law of every series and the causes of lost efficiency.
     --why shows these causes, --quantiles the distribution of step times, and --sections the wall time of whole
     processes by section.
 
@@ -69,7 +69,7 @@ def show(
     }
     chosen = [view for view, given in zip(views, (why, quantiles, sections), strict=True) if given]
     if len(chosen) > 1:
-        raise FitError(f"{' and '.join(chosen)} are separate tables; give one of them")
+        raise FitError(f"{' and '.join(chosen)} are separate tables; choose one")
     several = node_types_at(source)
     standings: Standings | None = resolve(several.standings)(source) if several else None
     if standings and not standings.has_rows:

@@ -33,7 +33,7 @@ def sweep(
         Path | None, Option("-o", "--output", metavar="DIR", help="Results folder; default results/NAME.")
     ] = None,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Print the runs, their CPUs and the time; measure nothing.")
+        bool, Option("--dry-run", help="Print the runs, their CPUs and the expected time; measure nothing.")
     ] = False,
     settings: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a key of the study; may be repeated.")
@@ -43,7 +43,8 @@ def sweep(
         str | None,
         Option(
             metavar="TIME",
-            help="Measure for this long, such as 10m: whole blocks, then launches for the widest intervals.",
+            help="Measure for this long, such as 10m: whole blocks first, then launches for the points with the "
+            "widest intervals.",
         ),
     ] = None,
     retry_failed: RetryFailed = False,
@@ -52,7 +53,7 @@ def sweep(
         Path | None, Option(metavar="FILE", help="Run the study on every node type in this TOML file.")
     ] = None,
     full: Full = False,
-    no_report: Annotated[bool, Option("--no-report", help="Write no page at the end.")] = False,
+    no_report: Annotated[bool, Option("--no-report", help="Do not write the HTML report.")] = False,
     verbose: Verbose = False,
 ) -> None:
     """Run a study; the same command again resumes it.
@@ -62,7 +63,9 @@ def sweep(
     redo = redo_of(retry_failed, again)
     if cluster is not None:
         if dry_run:
-            raise StudyError("--cluster has no --dry-run, because only the nodes know their CPUs; leave out --dry-run")
+            raise StudyError(
+                "--dry-run does not work with --cluster, because only the nodes know their CPUs; leave out --dry-run"
+            )
         results, incomplete = run_on_cluster(study, output, cluster, settings or [], redo, Progress(), full, budget)
         finish(results, no_report, verbose, incomplete)
         return
@@ -100,12 +103,12 @@ def finish(
     """Print answers, points and next steps, and write the page; the exit status is 1 with incomplete node types."""
     print_points(results, verbose)
     if incomplete:
-        print_note(f"not complete: {', '.join(incomplete)}; give the same command again to resume")
+        print_note(f"not complete: {', '.join(incomplete)}; run the same command again to resume")
     if more_launches is not None:
         verdicts = [point.verdict for point in results.sources[0].points]
         unsettled = [verdict for verdict in verdicts if verdict in (Verdict.IMPRECISE, Verdict.DISTURBED)]
         if unsettled:
-            advice = f"for more launches, best on a quieter machine: `{more_launches}`"
+            advice = f"to add launches, best on a quieter machine, run `{more_launches}`"
             print_note(f"{verdict_counts(unsettled)}; {advice}")
     print_results(results, no_report)
     if incomplete:
@@ -127,9 +130,9 @@ def _more_launches(study: str, output: Path | None, settings: Sequence[str], job
 def report_note(results: Results) -> str:
     """Write the page, and return its path or the reason for its absence, which must not fail a sweep."""
     try:
-        return f"the page that shows them is {results.report()}"
+        return f"the HTML report is {results.report()}"
     except Exception as error:
-        return f"no page was written ({error}); `scaling report {results.path}` tries again"
+        return f"no page was written ({error}); to try again, run `scaling report {results.path}`"
 
 
 def print_plan(job: Job) -> None:

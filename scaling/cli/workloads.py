@@ -24,8 +24,8 @@ def workloads(folders: Folders = None, as_json: Json = False) -> None:
     """List the workloads: paper, layers, parameters, forward GMACs per item, memory, modes, sizes.
 
     Parameters and GMACs are counted on the networks at published size, which takes half a minute the first time.
-    Give your own workload as "file.py:factory", and a program as "command: ./prog --threads {intra}". With results
-    folders: GFLOP/s and arithmetic intensity of each network, and its share of the measured ceilings of
+    Write your own workload as "file.py:factory", and a program as "command: ./prog --threads {intra}". With results
+    folders, show GFLOP/s and arithmetic intensity of each network, and its share of the ceilings measured by
     `scaling sweep ceilings`.
 
     Example: scaling workloads results/minsky results/ceilings
@@ -44,7 +44,7 @@ def workloads(folders: Folders = None, as_json: Json = False) -> None:
         print_table(workloads_table(entries, counted))
         if not can_count:
             print_note(missing_extra_sentence(networks, "tensorflow"))
-        print_note('your own: "file.py:factory"; any program: "command: ./prog --threads {intra}"')
+        print_note('your own workload: "file.py:factory"; any program: "command: ./prog --threads {intra}"')
 
 
 def _print_models(points: list[RooflinePoint], as_json: bool) -> None:

@@ -56,7 +56,7 @@ def place(topology: Topology, request: Request) -> Placement:
     """The CPUs for a request; PlacementError with the reason if it cannot be met."""
     if request.cores < 1 or request.smt < 1:
         raise PlacementError(
-            f"cores={request.cores} with smt={request.smt} was asked for; a run needs at least one of each"
+            f"cores={request.cores} with smt={request.smt} was requested; a run needs at least one of each"
         )
     candidates = usable_cores(topology, request)
     if len(candidates) < request.cores:
@@ -178,7 +178,7 @@ def _ordered_cores(topology: Topology, placement: str, variant: int) -> tuple[Or
         return (lambda keep: list(filter(keep, map(tuple, by_core.values())))), frozenset(listed)
     if placement not in POLICIES:
         raise PlacementError(
-            f"unknown placement '{placement}'; there are {', '.join(POLICIES)} and cpus:LIST, such as cpus:0,2,4"
+            f"unknown placement '{placement}'; choose from {', '.join(POLICIES)} and cpus:LIST, such as cpus:0,2,4"
         )
     policy, _, level = placement.partition(":")
     levels = _levels(topology)
@@ -323,7 +323,7 @@ def _domain(topology: Topology, within: str | None) -> CpuSet:
         raise PlacementError(f"unknown domain '{within}'; write N, or S, D, M or C and a number, such as S0 or M8")
     if int(number) not in groups[letter]:
         known = ", ".join(f"{letter}{index}" for index in groups[letter]) or "none"
-        raise PlacementError(f"no {DOMAINS[letter]} '{within}' on this machine; there is {known}")
+        raise PlacementError(f"no {DOMAINS[letter]} '{within}' on this machine; choose from {known}")
     return frozenset(groups[letter][int(number)])
 
 
@@ -348,8 +348,8 @@ def _refusal(topology: Topology, request: Request, usable: int) -> str:
     widths = Counter(map(len, topology.cores))
     has = ", ".join(f"{count(number, 'core')} of {count(smt, 'thread')}" for smt, number in sorted(widths.items()))
     return (
-        f"cores={request.cores} with smt={request.smt} was asked for ({', '.join(conditions)}), but only {usable} "
-        f"usable cores match; this machine has {has}; ask for fewer cores or threads"
+        f"cores={request.cores} with smt={request.smt} was requested ({', '.join(conditions)}), but only {usable} "
+        f"usable cores match; this machine has {has}; request fewer cores or threads"
     )
 
 
@@ -370,7 +370,7 @@ def _cautions(topology: Topology, chosen: Sequence[Cpus]) -> tuple[str, ...]:
         cautions.append(f"mixes core types ({mixed}); choose one with core_type")
     cpus = {cpu for group in chosen for cpu in group}
     if topology.quota_cpus is not None and topology.quota_cpus < len(cpus):
-        cautions.append(f"the CPU quota is {topology.quota_cpus:g} for {len(cpus)} CPUs")
+        cautions.append(f"the CPU quota allows {topology.quota_cpus:g} CPUs, fewer than the {len(cpus)} CPUs chosen")
     if isolated := cpus & topology.isolated:
         cautions.append(f"CPU {format_list(isolated)} is isolated: the kernel does not balance threads over it")
     return tuple(cautions)

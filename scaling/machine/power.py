@@ -133,7 +133,7 @@ def _rapl_meter(zone: Zone) -> Meter | str:
         return f"the energy of {zone.name} cannot be read: {counter}: {error.strerror}"
     largest = read_number(zone.folder / "max_energy_range_uj")
     if not first.strip().isdecimal():
-        return f"the energy of {zone.name} cannot be read: {counter} has {first.strip()[:20]!r}, not a number"
+        return f"the energy of {zone.name} cannot be read: {counter} contains {first.strip()[:20]!r}, not a number"
     return Meter(
         name=zone.name,
         domain=zone.domain,

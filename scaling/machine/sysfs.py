@@ -32,7 +32,7 @@ def read_topology(root: Path = HERE) -> Topology:
     cpu_folder = root / "sys/devices/system/cpu"
     folders = numbered_folders(cpu_folder, "cpu")
     if not folders:
-        raise MachineError(f"no CPUs found below {root}: {cpu_folder} has no cpu0; give the folder that holds sys/")
+        raise MachineError(f"no CPUs found below {root}: {cpu_folder} has no cpu0; pass the folder that holds sys/")
     if max(folders) > HIGHEST_CPU:
         raise MachineError(
             f"{cpu_folder} has a cpu{max(folders)}, above the highest number {HIGHEST_CPU}; the recording is damaged"

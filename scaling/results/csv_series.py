@@ -33,7 +33,7 @@ def read_csv_series(path: Path, columns: Mapping[str, str] | None = None) -> lis
         with open_input(path) as file:
             return _Reader(path, columns or {}).series(file)
     except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}; give a CSV or a results folder") from error
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}; pass a CSV or a results folder") from error
     except UnicodeDecodeError as error:
         raise StoreError(f"{path} is not text in UTF-8 (byte {error.start}); save it as CSV in UTF-8") from error
 
@@ -62,7 +62,9 @@ class _Reader:
         columns = self._columns(names)
         values_by_series = self._read_values(csv.reader(lines, delimiter=delimiter, strict=True), columns, len(names))
         if not values_by_series:
-            raise StoreError(f"{self.path} line 2: no row follows the header; a law needs at least two core counts")
+            raise StoreError(
+                f"{self.path} line 2: no row follows the header; fitting a law needs at least two core counts"
+            )
         return [self._one_series(name or self.path.stem, counts, columns) for name, counts in values_by_series.items()]
 
     def _columns(self, names: list[str]) -> dict[str, int]:
@@ -116,8 +118,8 @@ class _Reader:
                     if not any(map(str.strip, row)):
                         continue
                     raise StoreError(
-                        f"{self.path} line {self.line} has {count(len(row), 'field')} and the header has {width}; "
-                        "give every row every column"
+                        f"{self.path} line {self.line} has {count(len(row), 'field')} but the header has {width}; fill "
+                        "in every column"
                     )
                 yield row
         except csv.Error as error:
@@ -130,7 +132,7 @@ class _Reader:
             value = float(text)
         except ValueError:
             what = "the field is empty" if not text.strip() else f"'{excerpt(text.strip())}' is not a number"
-            raise StoreError(f"{where} {what}; give a number above 0 or remove the line") from None
+            raise StoreError(f"{where} {what}; write a number above 0 or remove the line") from None
         if not LEAST <= value < inf:
             raise StoreError(
                 f"{where} {excerpt(text.strip())} is not a finite number above 0; correct it or remove the line"
@@ -142,7 +144,7 @@ class _Reader:
             (only,) = counts
             raise StoreError(
                 f"{self.path} column cores: series '{name}' has only one count ({only:g}), up to line {self.line}; "
-                "a law needs at least two, and four to distinguish it from another"
+                "fitting a law needs at least two counts, and distinguishing laws needs four"
             )
         if len(counts) > MOST_COUNTS:
             raise StoreError(

@@ -118,7 +118,7 @@ def read_export(path: Path) -> Iterator[Row]:
     except (OSError, ValueError, csv.Error, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
-            f"{path} cannot be read: {why}; give a results folder or a file that `scaling export` wrote"
+            f"{path} cannot be read: {why}; pass a results folder or a file that `scaling export` wrote"
         ) from error
 
 
@@ -268,7 +268,7 @@ def _extrap_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
 
 def _document_writer(document: dict[str, Any], runs: int) -> Callable[[BinaryIO], int]:
     if not runs:
-        raise StoreError("there is nothing to export, because no launch succeeded or counts; choose `form=csv`")
+        raise StoreError("there is nothing to export, because no successful launch counts; choose `form=csv`")
 
     def write(file: BinaryIO) -> int:
         file.write(json.dumps(document, allow_nan=False, indent=1).encode() + b"\n")

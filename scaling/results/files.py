@@ -100,7 +100,7 @@ def _open_stream(path: Path) -> Iterator[BinaryIO]:
         raise StoreError(f"{path} cannot be written: no process reads from it; start its reader first") from error
     with os.fdopen(fd, "wb") as file:
         if stat.S_ISBLK(os.fstat(fd).st_mode):
-            raise StoreError(f"{path} is a disk; choose a file with `path=`")
+            raise StoreError(f"{path} is a disk device; choose a file with `path=`")
         os.set_blocking(fd, True)
         yield file
 
@@ -206,4 +206,4 @@ def read_regular_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise StoreError(f"{path} cannot be read: it is not UTF-8 text; restore it") from error
     except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}; restore it or give another folder") from error
+        raise StoreError(f"{path} cannot be read: {error.strerror}; restore it or choose another folder") from error

@@ -86,8 +86,8 @@ def _parse_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
             yield from _parse(path, lines, record_format)
     except OSError as error:
         raise StoreError(
-            f"no results in {folder}: {record_format.file} cannot be read ({error.strerror}); "
-            f"give a folder that {record_format.writer} has written"
+            f"no results in {folder}: {record_format.file} cannot be read ({error.strerror}); pass a folder that "
+            f"{record_format.writer} has written"
         ) from error
 
 
@@ -164,7 +164,7 @@ class Lines(Generic[T]):
             os.ftruncate(self._fd, end)
             raise StoreError(
                 f"{self.folder / self.format.file} cannot be written: {error.strerror}; every earlier "
-                f"{self.format.noun} is safe, and the last run will be repeated: make room and give the same command"
+                f"{self.format.noun} is safe; make room and run the same command again, which repeats the last run"
             ) from error
 
     def set_runs_aside(self, redo: Redo) -> int:

@@ -131,19 +131,23 @@ def _read_json(path: Path, counts: "CoreCounts") -> tuple[str, list[ToolRun], li
             except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
                 why = f"{type(error).__name__}: {error}"
                 raise StoreError(
-                    f"{path} looks like JSON of {tool}, but is not ({why}); give the original file"
+                    f"{path} looks like JSON from {tool}, but cannot be read ({why}); pass the file as the tool wrote "
+                    "it"
                 ) from error
             if not runs:
-                raise StoreError(f"{path}: the JSON of {tool} has no run with a time; measure again")
+                raise StoreError(f"{path}: the JSON from {tool} has no run with a time; measure again")
             return tool, runs, remarks
     raise StoreError(f"{path} is JSON of an unknown kind; {_advice(facts)}")
 
 
 def _advice(facts: object) -> str:
     if isinstance(facts, dict) and "schema" in facts:
-        return "the output of `--json` cannot be read back: give the results folder, or `scaling export --format json`"
+        return (
+            "`--json` output cannot be read back; pass the results folder, or a file from "
+            "`scaling export --format json`"
+        )
     known = ", ".join(tool for tool, _, _ in TOOLS)
-    return f"give JSON of {known} or `scaling export --format json`"
+    return f"pass JSON from {known} or `scaling export --format json`"
 
 
 def _parse(path: Path) -> object:
@@ -151,8 +155,9 @@ def _parse(path: Path) -> object:
         with open_input(path) as file:
             return json.load(file)
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise StoreError(f"{path} is not JSON: {why}; give the original file") from error
+        if isinstance(error, OSError):
+            raise StoreError(f"{path} cannot be read: {error.strerror}; pass a file that can be read") from error
+        raise StoreError(f"{path} cannot be read as JSON: {error}; pass the file as the tool wrote it") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +388,7 @@ def _process(name: str, about: Mapping[str, Any], seconds: float, counts: CoreCo
     cores = counts.among(about) or (named[1] if named else counts.in_file_name())
     if cores is None:
         raise counts.refuse(
-            name, (), "call it bench[threads=4], set its metadata, or give a folder with a file per count"
+            name, (), "call it bench[threads=4], set its metadata, or pass a folder with one file per count"
         )
     return ToolRun(named[0] if named else name, cores, seconds)
 

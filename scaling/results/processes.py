@@ -31,7 +31,7 @@ def map_by_processes(function: Callable[[T], R], items: Sequence[T], *, least: i
         yield from pool.map(_apply, range(len(items)))
     except BrokenProcessPool as error:
         raise StoreError(
-            "a helper process was killed, perhaps for lack of memory; give the same command again"
+            "a helper process was killed, perhaps for lack of memory; run the same command again"
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)

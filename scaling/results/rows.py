@@ -386,7 +386,7 @@ def _refuse_impossible(row: Row) -> Row:
         if count and not -MOST_COUNTED < count < MOST_COUNTED:
             raise StoreError(f"witness.{name}: the number exceeds 64 bits")
     if turns and not all(-1 < turn.unsettled <= turn.steps < MOST_COUNTED > turn.round for turn in turns):
-        raise StoreError("outcome.turns: the numbers of steps of a turn are impossible")
+        raise StoreError("outcome.turns: a turn has an impossible number of steps")
     if pack and len({len(replica.rates) for replica in pack.replicas}) > 1:
         raise StoreError("outcome.pack: the rates of its replicas differ in length")
     return row

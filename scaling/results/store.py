@@ -65,7 +65,7 @@ def where_and_when(rows: Sequence[Row]) -> str:
 def made_before(rows: Iterable[Row]) -> str:
     """A sentence about the results of a finished study."""
     rows = [*rows]
-    return f"all {len(rows)} runs are there already, from {period(rows)}; `again=True` measures anew"
+    return f"all {len(rows)} runs already exist, from {period(rows)}; `again=True` repeats them"
 
 
 def _moment(text: str) -> str:

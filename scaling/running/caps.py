@@ -40,7 +40,7 @@ class PowerCaps:
         try:
             self._lock = MachineLock(False, lambda sentence: None, root / LOCK)
         except BusyError as error:
-            raise BusyError(f"the caps of this machine are held by another sweep: {error}") from error
+            raise BusyError(f"another sweep is using the caps of this machine: {error}") from error
         self._now = Caps()
         self._gpu: Gpu | None = None
         self._gpu_limit: float | None = None
@@ -106,7 +106,9 @@ class PowerCaps:
         outside = [value for value in values if not (lowest or 0.0) <= value <= (highest or value)]
         if outside:
             ends = f"from {lowest or 0.0:g}" + (f" to {highest:g}" if highest else "")
-            raise StudyError(f"{name} = {outside[0]:g} was requested, but this machine takes {ends}; give one of these")
+            raise StudyError(
+                f"{name} = {outside[0]:g} was requested, but this machine accepts {ends}; choose a value in this range"
+            )
 
     def _prepare_gpu(self, name: str, gpu: Gpu) -> tuple[float | None, float | None]:
         if name == "gpu_power_watts":
@@ -140,8 +142,8 @@ class PowerCaps:
         while wrong := [read for read in self._values(name) if not _holds(name, value, read)]:
             if time.monotonic() > deadline:
                 raise StudyError(
-                    f"{name} = {value:g} was set, but {_words(wrong[0])} was read back; leave {name} out, or give a "
-                    "value that holds"
+                    f"{name} = {value:g} was set, but {_words(wrong[0])} was read back; leave {name} out, or choose a "
+                    "value that the machine keeps"
                 )
             time.sleep(READ_BACK_SECONDS / 20)
 

@@ -273,8 +273,8 @@ class _CohortRun:
         if needed <= free:
             return None
         return (
-            f"{len(spec.replicas)} replicas need about {needed / 2**20:.0f} MiB, "
-            f"{self.sizes.own_bytes / 2**20:.0f} MiB each, but {free / 2**20:.0f} MiB are free; give fewer replicas"
+            f"{len(spec.replicas)} replicas need about {needed / 2**20:.0f} MiB, {self.sizes.own_bytes / 2**20:.0f} "
+            f"MiB each, but {free / 2**20:.0f} MiB are free; use fewer replicas"
         )
 
     def _fit_into_memory(self, members: Iterable[_Member]) -> bool:

@@ -75,9 +75,9 @@ def objection() -> str | None:
     """The reason why a fork of this process would fail; None if it can fork."""
     for name, has_started in RUNTIMES.items():
         if has_started():
-            return f"{name}'s runtime has started in it, and a child that inherits that hangs"
+            return f"{name}'s runtime has already started in it, so a forked child would hang"
     others = _other_threads() - HARMLESS_THREADS
-    return f"it has threads ({', '.join(sorted(others))}) that a child would not have" if others else None
+    return f"it has threads ({', '.join(sorted(others))}) that a forked child would lack" if others else None
 
 
 def _other_threads() -> set[str]:
@@ -127,7 +127,7 @@ def fork(fds: list[int], connection: socket.socket) -> ChildStarted | Refusal:
         write_end.close()
         os.waitpid(between, 0)
         pid = read_end.read(32)
-    return ChildStarted(int(pid)) if pid else Refusal("its child ended before it began")
+    return ChildStarted(int(pid)) if pid else Refusal("its child process ended before it started work")
 
 
 def _double_fork(fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> NoReturn:

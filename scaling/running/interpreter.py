@@ -25,12 +25,14 @@ def find_interpreter(name: str) -> str:
     python = given / "bin" / "python" if given.is_dir() else given
     if not (python.is_file() and os.access(python, os.X_OK)):
         raise StudyError(
-            f"python = {name}: there is no interpreter {python}; give the path of an interpreter or of a virtual "
+            f"python = {name}: there is no interpreter {python}; use the path of an interpreter or a virtual "
             "environment"
         )
     theirs, ours = _version_there(name, python), version(PACKAGE)
     if theirs != ours:
-        raise StudyError(f"python = {name}: {python} has {PACKAGE} {theirs}, but this is {ours}; install {ours} there")
+        raise StudyError(
+            f"python = {name}: {python} has {PACKAGE} {theirs}, but this version is {ours}; install {ours} there"
+        )
     return str(python)
 
 

@@ -153,7 +153,9 @@ def fail_if_left(left: Sequence[str], result: LaunchResult) -> LaunchResult:
     """The result of a run, failed if it has left processes behind, since these run beside the next runs."""
     if not left:
         return result
-    reason = f"it has left {', '.join(left)}, which this user cannot end; give a program that keeps the user's identity"
+    reason = (
+        f"it left {', '.join(left)} running, which this user cannot end; use a program that keeps running as this user"
+    )
     outcome = result.outcome
     if outcome.status != "ok":
         return replace(result, outcome=replace(outcome, reason=f"{outcome.reason}; {reason}"))
@@ -371,7 +373,7 @@ def _objection(request: RunRequest, result: RunResult) -> str | None:
     ):
         return f"its turns do not add up to its {len(steps)} steps"
     if request.takes_turns and not _follow_each_other(result):
-        return f"the times of its {len(turns)} turns do not follow each other"
+        return f"the times of its {len(turns)} turns overlap or are out of order"
     if request.warmup is not None and len(steps) != request.warmup + (request.steps or 0):
         return f"its answer has {len(steps)} steps instead of the requested {request.warmup} + {request.steps}"
     return None

@@ -91,7 +91,7 @@ def _workload(name: str, offered: Any, setting: Setting) -> Any:
 def _network(name: str, model: Any, batch: Any = None, *rest: Any, setting: Setting) -> Network:
     """A network from a model with a batch; a compiled Keras model has its own loss and optimizer."""
     if rest or not isinstance(batch, tuple | list) or len(batch) != 2:
-        raise OwnWorkloadError(f"{name}: a model comes with one batch, as `model, (inputs, targets)`")
+        raise OwnWorkloadError(f"{name}: a model needs exactly one batch, as `model, (inputs, targets)`")
     inputs, targets = batch
     trains, compiled = setting.mode == "train", getattr(model, "compiled", False)
     if trains and not compiled:

@@ -159,8 +159,8 @@ def _series_pairs(first: Side, second: Side) -> list[_SeriesPair]:
     one, other = (series_of_points(side.points) for side in (first, second))
     if len(one) != len(other):
         raise StudyError(
-            f"the first variant has {len(one)} series of points and the second {len(other)}; give variants with equal "
-            "numbers of series, so that each series of one takes turns with a series of the other"
+            f"the first variant has {len(one)} series of points and the second {len(other)}; use variants with equal "
+            "numbers of series, because each series of one takes turns with a series of the other"
         )
     return [
         _SeriesPair((ours, theirs), (_launches_of(first, ours), _launches_of(second, theirs)))

@@ -40,8 +40,8 @@ IDLE_SECONDS = 2.0
 # The delay after the last turn within which a counter is updated.
 LAST_READING_SECONDS = 0.12
 
-SHARED = "others used CPUs of this machine in every turn, so its energy is not this run's alone"
-BESIDE = "another workload ran beside it on the same packages, so their energy is not this run's alone"
+SHARED = "other processes used CPUs of this machine in every turn, so its energy is not this run's alone"
+BESIDE = "another workload ran on the same packages, so their energy is not this run's alone"
 GPU_SHARED = "other processes were on the GPU before the sweep began, so its energy is not this run's alone"
 
 NOT_READ = MeterReading()
@@ -189,7 +189,7 @@ class PowerMeter:
             if len(known) > 1 and len(set(known)) == 1 and duration >= LONGEST_STILL_SECONDS:
                 still.append(meter)
                 self.problems.append(
-                    f"the energy counter of {meter.name} has not moved for {IDLE_SECONDS:g} s, so it is not used"
+                    f"the energy counter of {meter.name} has not changed for {IDLE_SECONDS:g} s, so it is not used"
                 )
             else:
                 joules = counted_joules(series, [window])

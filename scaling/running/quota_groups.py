@@ -33,7 +33,7 @@ class QuotaGroups:
         try:
             _make(folder, quota)
         except OSError as error:
-            raise StudyError(f"no control group with a quota of {quota:g} CPUs can be made: {error}") from error
+            raise StudyError(f"no control group with a quota of {quota:g} CPUs can be created: {error}") from error
         self._made.append(folder)
         return str(folder)
 
@@ -69,8 +69,8 @@ def _parent(quotas: Sequence[float], mark: str, root: Path) -> Path:
             _remove(probe)
     wanted = ", ".join(f"{quota:g}" for quota in quotas)
     raise StudyError(
-        f"quota is {wanted} CPUs, but no control group with a CPU quota can be made here ({reason}); run it as root, "
-        "have the cpu controller delegated to you, or leave quota out"
+        f"quota is {wanted} CPUs, but no control group with a CPU quota can be created here ({reason}); run as "
+        "root, have the cpu controller delegated to you, or leave quota out"
     )
 
 

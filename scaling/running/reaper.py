@@ -115,7 +115,9 @@ def watch() -> None:
     closed = _wait_for_the_end(pipe, sweep_fd)
     left = _end_all(setup["mark"], {os.getpid(), sweep}, 1 if closed else QUIET_LOOKS)
     for pid in sorted(left):
-        print(f"scaling: the killed sweep left {describe(pid)}, which cannot be ended from here", file=sys.stderr)
+        print(
+            f"scaling: the killed sweep left {describe(pid)} running, which cannot be ended from here", file=sys.stderr
+        )
     if setup["scratch"]:
         scratch.remove(Path(setup["scratch"]))
     quota_groups.remove_all(setup["mark"], Path(setup["root"]))

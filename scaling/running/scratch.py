@@ -24,8 +24,8 @@ class Scratch:
             self.folder = Path(mkdtemp(prefix="scaling-"))
         except OSError as error:
             raise StoreError(
-                f"no scratch folder can be made ({error.strerror}: {error.filename or 'no temporary folder'}); "
-                "set TMPDIR to a writable folder"
+                f"no scratch folder can be created ({error.strerror}: {error.filename or 'no temporary folder'}); set "
+                "TMPDIR to a writable folder"
             ) from error
         self.runs = self.folder / "run"
 
@@ -39,7 +39,7 @@ class Scratch:
                 self.runs.unlink()
             self.runs.mkdir(mode=0o700)
         except OSError as error:
-            raise StartError(f"its scratch folder {self.runs} cannot be made: {error.strerror}") from error
+            raise StartError(f"its scratch folder {self.runs} cannot be created: {error.strerror}") from error
 
 
 def is_private(folder: Path) -> bool:

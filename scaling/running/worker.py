@@ -208,7 +208,7 @@ def _build(factory: Any, setting: Any, framework: Any, request: RunRequest) -> A
     if isinstance(workload, Network):
         if framework is None or not _is_made_with(workload.model, request.framework):
             raise TypeError(
-                f"this network was not made with framework = {request.framework!r}; name its framework in the study"
+                f"this network was not built with framework = {request.framework!r}; name its framework in the study"
             )
         return framework.compile_step(workload, setting.mode, request.jit, setting.data, setting.pipeline_threads)
     if setting.data != "fixed":
@@ -424,7 +424,9 @@ def _item_count(items: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         count = 0
     if count != items or not 1 <= count <= MOST_ITEMS:
-        raise ValueError(f"the items_per_step of a workload must be a whole number from 1, not {str(items)[:60]}")
+        raise ValueError(
+            f"the items_per_step of a workload must be a whole number of at least 1, not {str(items)[:60]}"
+        )
     return count
 
 

@@ -54,21 +54,21 @@ def read_study_text(name: str) -> str:
         raise StudyError(run_hint(name))
     if not is_file:
         raise StudyError(
-            f"no study '{name}'{did_you_mean(name, studies)}; there are "
-            f"{', '.join(name for name in studies if name not in OF_PAPERS)}, and from papers {', '.join(OF_PAPERS)}; "
-            "or give a file that ends in .toml"
+            f"no study '{name}'{did_you_mean(name, studies)}; choose from "
+            f"{', '.join(name for name in studies if name not in OF_PAPERS)}, from papers {', '.join(OF_PAPERS)}, or "
+            "pass a file that ends in .toml"
         )
     try:
         with path.open(encoding="utf-8") as file:
             return file.read(LONGEST_TOML + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise StudyError(f"study {name} cannot be read: {reason}; give a TOML file or a name in `sweeps`") from error
+        raise StudyError(f"study {name} cannot be read: {reason}; pass a TOML file or a name in `sweeps`") from error
 
 
 def run_hint(program: str) -> str:
     """The command that measures a program."""
-    return f"'{program}' is a program, not a study; to measure it give: scaling run -- {program} and its arguments"
+    return f"'{program}' is a program, not a study; to measure it, run: scaling run -- {program} with its arguments"
 
 
 def read_catalogue() -> dict[str, Entry]:
@@ -93,7 +93,7 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
             _refuse_to_compile(study, catalogue[parsed.name])
         modes = catalogue[parsed.name].modes if isinstance(parsed, Named) else study.modes
         if not {*study.modes} <= {*modes}:
-            raise StudyError(f"workload '{text}': modes is {list(study.modes)}; give {' or '.join(modes)}")
+            raise StudyError(f"workload '{text}': modes is {list(study.modes)}; use {' or '.join(modes)}")
         if isinstance(parsed, OwnFile):
             _check_file(text, parsed)
         if isinstance(parsed, Command):
@@ -137,7 +137,7 @@ def _may_define(body: Sequence[ast.stmt], name: str) -> bool:
 def _check_program(program: Program, catalogue: Mapping[str, Entry]) -> None:
     where = f"program '{program.name}'"
     if program.name in catalogue:
-        raise StudyError(f"{where} has the name of a workload in the catalogue; give it another one")
+        raise StudyError(f"{where} has the name of a workload in the catalogue; choose another name")
     if program.cwd is not None and not Path(program.cwd).is_dir():
         raise StudyError(f"{where}: there is no folder {program.cwd}")
     if program.stdin is not None and not Path(program.stdin).is_file():
@@ -150,7 +150,7 @@ def _check_program(program: Program, catalogue: Mapping[str, Entry]) -> None:
 
 def _check_executable(where: str, name: str, folder: str | None = None) -> None:
     if find_executable(name, folder) is None:
-        raise StudyError(f"{where}: program '{name}' is missing or not executable; give its path")
+        raise StudyError(f"{where}: program '{name}' is missing or not executable; write its path")
 
 
 def find_executable(name: str, folder: str | None = None, python: str | None = None) -> str | None:
@@ -162,9 +162,9 @@ def find_executable(name: str, folder: str | None = None, python: str | None = N
 # What a profile needs of the axes of a study, with the reason and the remedy.
 _TRACEABLE = (
     ("jit", (False,), "a step compiled by XLA is one opaque operation", "set jit = false"),
-    ("framework", (TENSORFLOW,), "operations are traced under TensorFlow alone", "leave framework out"),
-    ("device", (CPU,), "operations are traced on the CPU alone", "leave device out"),
-    ("data", ("fixed",), "a step has the same operations whatever it is fed with", "leave data out"),
+    ("framework", (TENSORFLOW,), "operations are traced only under TensorFlow", "leave framework out"),
+    ("device", (CPU,), "operations are traced only on the CPU", "leave device out"),
+    ("data", ("fixed",), "the data do not change the operations of a step", "leave data out"),
 )
 
 
@@ -177,7 +177,7 @@ def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) ->
             raise StudyError(f"study '{study.name}': {reason}, so {key} = {shown} cannot be profiled; {remedy}")
     if steps < LEAST_TRACED_STEPS:
         raise StudyError(
-            f"steps {steps}: the first and the last traced step are dropped; give at least {LEAST_TRACED_STEPS}"
+            f"steps {steps}: the first and the last traced step are dropped; use at least {LEAST_TRACED_STEPS}"
         )
     reason = "it is not a network, so there are no operations to profile"
     if study.programs:
@@ -185,7 +185,7 @@ def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) ->
     for text in study.workloads:
         if _is_not_network(workload(text), catalogue):
             networks = ", ".join(name for name, entry in catalogue.items() if entry.layers is not None)
-            raise StudyError(f"workload '{text}': {reason}; there are {networks}, and your own as file.py:factory")
+            raise StudyError(f"workload '{text}': {reason}; choose from {networks}, or your own as file.py:factory")
 
 
 def _is_not_network(parsed: Workload, catalogue: Mapping[str, Entry]) -> bool:

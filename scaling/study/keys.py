@@ -146,7 +146,7 @@ def _wrong_value(key: str, value: object, words: str) -> str:
     try:
         given = excerpt(json.dumps(value, default=str))
     except (RecursionError, ValueError):  # nested too deeply; a number with too many digits
-        given = "a number or a nesting of that size"
+        given = "a number or nesting of that size"
     return f"key '{key}' cannot be {given}; it takes {words}{next(filter(None, hints), '')}"
 
 

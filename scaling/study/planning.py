@@ -335,7 +335,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
     if runs > MOST_RUNS or cpus > MOST_LISTED_CPUS:
         raise StudyError(
             f"study '{study.name}' has {runs:,} runs that list {cpus:,} CPUs, more than {MOST_RUNS:,} runs or "
-            f"{MOST_LISTED_CPUS:,} CPUs; name fewer cores, launches or workloads"
+            f"{MOST_LISTED_CPUS:,} CPUs; use fewer cores, launches or workloads"
         )
 
 
@@ -507,7 +507,7 @@ def _replica_counts(study: Study, cores: int, most: int, usable: int, notes: dic
     fitting = [replicas for replicas in sorted(wanted) if replicas == 1 or replicas * cores <= usable]
     for replicas in sorted(wanted.difference(fitting)):
         notes[
-            f"{replicas} replicas of {count(cores, 'core')} need {replicas * cores} cores and only {usable} can be "
+            f"{replicas} replicas of {count(cores, 'core')} need {replicas * cores} cores, but only {usable} can be "
             "used, so that point is left out"
         ] = None
     return fitting
@@ -584,8 +584,8 @@ def workload_names(study: Study) -> dict[str, str]:
     names = {without_secrets(text): text for text in study.workloads}
     if len(names) < len(study.workloads):
         raise StudyError(
-            f"study '{study.name}': two workloads differ only in a value that looks like a secret, which rows leave "
-            "out; have the program read it from a file"
+            f"study '{study.name}': two workloads differ only in a value that looks like a secret, which is not "
+            "stored; let the program read it from a file"
         )
     return names
 
@@ -632,8 +632,8 @@ def _choose_cpus(study: Study, topology: Topology, point: Point, variant: int) -
     wanted = point.replicas * point.cores * point.smt
     if topology.quota_cpus is not None and topology.quota_cpus < wanted:
         raise PlacementError(
-            f"{wanted} CPUs were asked for, but the CPU quota of this control group is {topology.quota_cpus:g}; raise "
-            "the quota or ask for fewer cores"
+            f"{wanted} CPUs were requested, but the CPU quota of this control group is {topology.quota_cpus:g}; raise "
+            "the quota or request fewer cores"
         )
     return _place(topology, request, point.replicas)
 
@@ -650,7 +650,7 @@ def incompatibility(old: Study, new: Study, old_runs: Iterable[Run], new_runs: I
     described = {program.name: program for program in new.programs}
     differing = [program.name for program in old.programs if described.get(program.name, program) != program]
     if differing:
-        return f"program '{differing[0]}' had another description"
+        return f"program '{differing[0]}' was defined differently"
     fixed = [key for key in changed if key not in AXES and key not in FREE]
     if fixed:
         return _differences(old, new, fixed)

@@ -46,10 +46,12 @@ class FromShell:
     def value_in(self, shell: Mapping[str, str], name: str) -> str:
         """The value; StudyError if it is not set, or differs from the stored digest."""
         if name not in shell:
-            raise StudyError(f"variable {name} is to come from the shell but is not set; set it, or write NAME=VALUE")
+            raise StudyError(
+                f"variable {name} should come from the shell but is not set there; set it, or write NAME=VALUE"
+            )
         if self.digest not in (None, _digest(name, shell[name])):
             raise StudyError(
-                f"variable {name} has another value in this shell than when the study was begun; restore its value, or "
+                f"variable {name} has a different value in this shell than when the study was started; restore it, or "
                 "choose another folder with `folder=`"
             )
         return shell[name]
@@ -125,7 +127,7 @@ class Program:
             if isinstance(pattern, str):
                 _check_one_group(pattern)
         if self.throughput and self.seconds:
-            raise StudyError(f"program '{self.name}': give throughput or seconds, not both")
+            raise StudyError(f"program '{self.name}': use throughput or seconds, not both")
         for line in self.lines.values():
             check_placeholders(f"program '{self.name}'", self.argv(line), self.placeholders)
 
@@ -196,7 +198,7 @@ def split_line(where: str, line: str) -> tuple[str, ...]:
     except ValueError as error:
         raise StudyError(f"{where}: the command line cannot be split ({error}); close its quotes") from error
     if not words:
-        raise StudyError(f"{where}: the command line is empty; give a program and its arguments")
+        raise StudyError(f"{where}: the command line is empty; write a program and its arguments")
     return words
 
 
@@ -207,8 +209,8 @@ def check_placeholders(where: str, words: tuple[str, ...], placeholders: Sequenc
         if name is not None and name not in placeholders:
             known, unknown = ", ".join(f"{{{placeholder}}}" for placeholder in placeholders), excerpt(name)
             raise StudyError(
-                f"{where}: unknown placeholder {{{unknown}}}; there are {known}; write {{{{{unknown}}}}} for a literal "
-                f"{{{unknown}}}"
+                f"{where}: unknown placeholder {{{unknown}}}; choose from {known}, or write {{{{{unknown}}}}} for a "
+                f"literal {{{unknown}}}"
             )
 
 

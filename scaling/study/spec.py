@@ -173,7 +173,7 @@ class Study:
     precision: Annotated[float, Meta(gt=0, lt=1), Key("a ratio above 0 and below 1, such as 0.01")] = 0.01
     max_seconds: Annotated[float, Meta(gt=0, le=86_400), Key("seconds above 0, at most a day")] = 60.0
     timeout_seconds: Annotated[float, Meta(gt=0, le=864_000), Key("seconds above 0, at most ten days")] = 600.0
-    seed: Annotated[int, Meta(ge=0, lt=2**32), Key("a number from 0 below 4294967296")] = 1
+    seed: Annotated[int, Meta(ge=0, lt=2**32), Key("a number from 0 to 4294967295")] = 1
 
     def __post_init__(self) -> None:
         """Refuse wrong values, and keys that contradict each other."""
@@ -191,7 +191,7 @@ AXES = tuple(name for name, key in keys_of(Study).items() if key.axis)
 def _check_name(name: str) -> None:
     if "/" in name or name in (".", "..") or not name.isprintable() or len(name) > LONGEST_NAME:
         raise StudyError(
-            f"name is {name[:LONGEST_NAME]!r}, but it becomes the name of a folder; give at most {LONGEST_NAME} "
+            f"name is {name[:LONGEST_NAME]!r}, but it becomes the name of a folder; use at most {LONGEST_NAME} "
             "printable characters without '/', and not '..'"
         )
 
@@ -200,19 +200,19 @@ def _check_placements(study: Study) -> None:
     for placement in study.placements:
         if placement not in POLICIES and not placement.startswith(EXPLICIT):
             raise StudyError(
-                f"unknown placement '{placement}'{did_you_mean(placement, POLICIES)}; "
-                f"there are {', '.join(POLICIES)} and cpus:LIST"
+                f"unknown placement '{placement}'{did_you_mean(placement, POLICIES)}; choose from "
+                f"{', '.join(POLICIES)} and cpus:LIST"
             )
 
 
 def _check_names(study: Study) -> None:
     """Refuse a study without workloads, duplicate names, and programs whose work does not scale with weak scaling."""
     if not study.workloads and not study.programs:
-        raise StudyError(f"key 'workloads' is missing; it takes {WORKLOADS}; or give [[programs]]")
+        raise StudyError(f"key 'workloads' is missing; it takes {WORKLOADS}; or add [[programs]]")
     names = [*study.workloads, *(program.name for program in study.programs)]
     twice = next((name for name, number in Counter(names).items() if number > 1), None)
     if twice is not None:
-        raise StudyError(f"two programs or workloads are called '{twice}'; give every program a name of its own")
+        raise StudyError(f"two programs or workloads are called '{twice}'; choose a different name for each program")
     unknown = next((name for name in study.beside if name not in names), None)
     if unknown is not None:
         raise StudyError(f"beside names '{unknown}', which the study does not measure; add it to its workloads")
@@ -245,7 +245,7 @@ def _check_fixed_steps(study: Study) -> None:
     if study.steps is None:
         if study.warmup:
             raise StudyError(
-                f"warmup = {study.warmup} needs a fixed number of steps; give steps too, or leave warmup out"
+                f"warmup = {study.warmup} needs a fixed number of steps; set steps too, or leave warmup out"
             )
         return
     if study.design == "turns":
@@ -257,7 +257,7 @@ def _check_fixed_steps(study: Study) -> None:
     programs += [text for text in study.workloads if isinstance(workload(text), Command)]
     if programs:
         raise StudyError(
-            f"steps = {study.steps} is for workloads only, not for program '{excerpt(programs[0])}'; give steps and "
+            f"steps = {study.steps} is for workloads only, not for program '{excerpt(programs[0])}'; set steps and "
             "warmup in [[programs]]"
         )
 
@@ -274,7 +274,7 @@ def _check_loads(study: Study) -> None:
         using = [program.name for program in study.programs if axis in program.names]
         values = getattr(study, axis)
         if using and not values:
-            raise StudyError(f"program '{using[0]}' uses {{{axis}}}, but {axis} is missing; give {axis} = [1, 2, 4]")
+            raise StudyError(f"program '{using[0]}' uses {{{axis}}}, but {axis} is missing; set {axis} = [1, 2, 4]")
         if values and not using:
             raise StudyError(f"{axis} is {list(values)}, but no line of a service uses {{{axis}}}; leave {axis} out")
 

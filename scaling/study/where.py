@@ -57,7 +57,7 @@ def _condition(text: str) -> Condition:
         )
     if name not in NAMES:
         known = ", ".join(NAMES)
-        raise StudyError(f"where {excerpt(text)}: no setting '{name}'{did_you_mean(name, NAMES)}; there are {known}")
+        raise StudyError(f"where {excerpt(text)}: no setting '{name}'{did_you_mean(name, NAMES)}; choose from {known}")
     return Condition(name, match["operator"], tuple(value.strip() for value in match["values"].split("|")))
 
 

@@ -95,8 +95,8 @@ def check_workload(text: str, catalogue: Mapping[str, Entry]) -> Workload:
     if isinstance(parsed, Named):
         if parsed.name not in catalogue:
             raise StudyError(
-                f"unknown workload '{parsed.name}'{did_you_mean(parsed.name, catalogue)}; there are "
-                f"{', '.join(sorted(catalogue))}, your own as file.py:factory, and any program as 'command: …'"
+                f"unknown workload '{parsed.name}'{did_you_mean(parsed.name, catalogue)}; choose from "
+                f"{', '.join(sorted(catalogue))}, your own as file.py:factory, or any program as 'command: …'"
             )
         known = catalogue[parsed.name].options
         for name, _ in parsed.options:

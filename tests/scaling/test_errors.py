@@ -35,7 +35,7 @@ def test_only_a_text_of_several_lines_keeps_their_ends():
 def test_series_that_have_no_law_for_the_same_reason_are_one_sentence():
     alike = [SeriesFitError(name, "has one core count") for name in ("a", "b", "c")]
     assert grouped([*alike, SeriesFitError("d", "has none"), FitError("nothing there")]) == [
-        "series 'a' has one core count; likewise 2 other series",
+        "series 'a' has one core count; the same holds for 2 other series",
         "series 'd' has none",
         "nothing there",
     ]

@@ -229,7 +229,10 @@ def cpuset(machine: Topology, reported: bool) -> Finding:
     divided = [core for core in machine.cores if missing.intersection(core) and machine.allowed.intersection(core)]
     if divided:
         some = "; ".join(map(format_list, divided[:4])) + ("; …" if len(divided) > 4 else "")
-        return subjects.CPUSET.spoiler(f"{value}, which divides {count(len(divided), 'core')}: {some}")
+        verb, pronoun = ("has", "its") if len(divided) == 1 else ("have", "their")
+        return subjects.CPUSET.spoiler(
+            f"{value}; {count(len(divided), 'core')} {verb} only some of {pronoun} hardware threads available: {some}"
+        )
     return subjects.CPUSET.caution(value)
 
 

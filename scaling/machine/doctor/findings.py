@@ -71,58 +71,59 @@ def verdict(findings: Iterable[Finding]) -> State:
 LOAD = Subject(
     "load",
     "Other tasks share the CPUs of the run. A step whose threads wait for each other is as slow as its slowest thread, "
-    "so one busy neighbour can double it, first when all cores are in use.",
-    "Find the tasks with top; stop them, or measure when they have ended.",
+    "so one busy neighbour can double its time, most of all when all cores are in use.",
+    "Find the tasks with top; end them, or measure when they have ended.",
 )
 BUSY_CPUS = Subject(
     "busy CPUs",
-    "A CPU that runs another task leaves less of its time to the measured run.",
-    "Find the task with ps -eo psr,pcpu,comm --sort -pcpu and stop or move it, or leave its CPU out with reserve.",
+    "A CPU that runs another task has less time for the measured run.",
+    "Find the task with ps -eo psr,pcpu,comm --sort -pcpu and end or move it, or leave its CPU out with the study key "
+    "`reserve`.",
 )
 BUSY_SIBLINGS = Subject(
     "busy siblings",
     "The hardware threads of a core share its units: a task on one of them slows a run on the other, commonly by a "
     "third or more, although it uses none of the run's CPUs.",
-    "Stop or move the task (taskset -cp), leave the whole core out with reserve, or turn SMT off.",
+    "End or move the task (taskset -cp), leave the whole core out with the study key `reserve`, or turn SMT off.",
 )
 STEAL = Subject(
     "steal",
     "The hypervisor gave this machine's CPUs to others while the clock went on; nothing inside the machine can prevent "
     "it.",
-    "Measure at a quieter time, or on a dedicated host; every row has the steal of its run.",
+    "Measure at a quieter time, or on a dedicated host; every row records the steal of its run.",
 )
 PRESSURE = Subject(
     "pressure",
     "Tasks are waiting for a CPU, or for free memory. A measured run would wait in the same queue.",
-    "Stop the competing tasks (top shows them).",
+    "End the competing tasks (top shows them).",
 )
 SWAP = Subject(
     "swap",
-    "A page on disk takes a step thousands of times longer than memory, and it is random which pages are on disk.",
+    "A page on disk takes a step thousands of times longer than memory, and which pages are on disk is random.",
     "Free memory or choose a smaller study; sudo swapoff -a brings all pages back if they fit.",
 )
 INTERRUPTS = Subject(
     "interrupts",
     "Each interrupt takes a CPU from the run for some microseconds and evicts part of its caches.",
-    "Leave the CPU out with reserve, or move the interrupt: find it in /proc/interrupts and write the CPUs that may "
-    "serve it to /proc/irq/NUMBER/smp_affinity_list (stop irqbalance, or it moves back).",
+    "Leave the CPU out with the study key `reserve`, or move the interrupt: find it in /proc/interrupts and write the "
+    "CPUs that may serve it to /proc/irq/NUMBER/smp_affinity_list (stop irqbalance, or it moves back).",
 )
 TEMPERATURE = Subject(
     "temperature",
-    "Near its limit a processor lowers its clock, and more cores heat it more: then the machine stops scaling, not the "
-    "program.",
+    "Near its limit a processor lowers its clock, and more cores heat it more, so the limit on scaling comes from the "
+    "machine, not the program.",
     "Improve the cooling, or lower the highest clock (sudo cpupower frequency-set -u) until it stays below the limit.",
 )
 GOVERNOR = Subject(
     "governor",
-    "A governor that follows the load changes the clock during steps, and gives cores that often wait another clock "
-    "than busy cores.",
+    "A governor that follows the load changes the clock during steps, and sets different clocks for busy cores and for "
+    "cores that often wait.",
     "sudo cpupower frequency-set -g performance",
 )
 TURBO = Subject(
     "turbo",
-    "A few busy cores have a higher clock than many. One core, the reference of every speedup, is then faster than it "
-    "is beside others, and efficiency is lower by the ratio of the clocks.",
+    "A few busy cores have a higher clock than many. One core, the reference of every speedup, is then faster alone "
+    "than beside others, and efficiency falls by the ratio of the clocks.",
     "Turn it off for the measurement (echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo, elsewhere "
     "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost), or report that it was on.",
 )
@@ -134,15 +135,16 @@ SMT = Subject(
 )
 CORE_TYPES = Subject(
     "core types",
-    "Fast and slow cores mix two machines in a curve: it bends at the first core of the other type, and threads that "
-    "wait for each other all run at the slower speed.",
+    "With fast and slow cores, one curve mixes two machines: it bends at the first core of the other type, and threads "
+    "that wait for each other all run at the slower speed.",
     'Measure one type at a time: core_type = "NAME" in the study, with a name from scaling machine topology.',
 )
 OFFLINE = Subject(
     "offline CPUs",
-    "The curve ends before the machine does; cores, caches or sockets that lack a CPU differ from the others, as do "
+    "The curve ends before the machine does. Cores, caches or sockets that lack a CPU differ from the others, as do "
     "points that include them.",
-    "echo 1 | sudo tee /sys/devices/system/cpu/cpuNUMBER/online, or keep to whole sockets or caches with within.",
+    "echo 1 | sudo tee /sys/devices/system/cpu/cpuNUMBER/online, or restrict placement to whole sockets or caches with "
+    "the study key `within`.",
 )
 ISOLATED = Subject(
     "isolated CPUs",
@@ -153,27 +155,27 @@ ISOLATED = Subject(
 )
 QUOTA = Subject(
     "quota",
-    "When the control group has used up its quota, all its threads stop until the next period, usually 0.1 s: more "
-    "cores only reach the stop sooner. Affinity masks and CPU counts do not show a quota.",
-    "Lift the limit (docker --cpus, Kubernetes limits.cpu, systemd CPUQuota=), or stay below it in cores.",
+    "When the control group has used up its quota, all its threads pause until the next period, usually 0.1 s; more "
+    "cores only use up the quota sooner. Affinity masks and CPU counts do not show a quota.",
+    "Lift the limit (docker --cpus, Kubernetes limits.cpu, systemd CPUQuota=), or use fewer cores than the quota.",
 )
 CPUSET = Subject(
     "cpuset",
     "Only some of the machine's CPUs may be used. Others may use the rest, and share caches, memory, and cores that "
     "are only partly allowed.",
     "Ask for whole cores, better whole caches or sockets (taskset, docker --cpuset-cpus, Slurm --exclusive), or leave "
-    "divided cores out with reserve.",
+    "partly allowed cores out with the study key `reserve`.",
 )
 THREAD_VARIABLES = Subject(
     "thread variables",
-    "Thread pools follow them silently. A sweep clears them for its runs, so its figures are safe; a program started "
+    "Thread pools follow them silently. A sweep clears them for its runs, so its results are safe; a program started "
     "by hand for comparison is not.",
-    "unset them in this shell and in its startup files.",
+    "Unset them in this shell and in its startup files.",
 )
 HUGE_PAGES = Subject(
     "THP",
-    "With huge pages for all programs, the part of a program's memory that gets them depends on fragmentation, and a "
-    "kernel thread joins pages during steps: launches and days differ.",
+    "With huge pages for all programs, fragmentation decides how much of a program's memory uses them, and a kernel "
+    "thread joins pages during steps, so results differ between launches and days.",
     "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
 )
 NUMA_BALANCING = Subject(
@@ -184,24 +186,24 @@ NUMA_BALANCING = Subject(
 )
 ADDRESSES = Subject(
     "ASLR",
-    "The addresses of a program change its speed by some percent. With random addresses the spread over launches shows "
-    "this; with fixed addresses all launches share one bias and look precise.",
+    "The addresses of a program change its speed by some percent. With random addresses the spread across launches "
+    "shows this; with fixed addresses all launches share one bias and look precise.",
     "echo 2 | sudo tee /proc/sys/kernel/randomize_va_space",
 )
 METERS = Subject(
     "energy meters",
-    "Runs have energy only if a meter may be read; nothing else depends on it.",
+    "Energy is measured only if a meter may be read; nothing else depends on it.",
     "Run as root, or have root give: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; for a GPU, install "
-    "the NVIDIA driver and, in the clone of scaling, pip install '.[energy]'.",
+    "the NVIDIA driver and, in your clone of scaling, run: pip install '.[energy]'",
 )
 CAPS = Subject(
     "caps",
-    "Only studies of caps set limits of power and clocks.",
+    "Only studies of caps limit power and clocks.",
     "Run as root, or leave these caps out of the study.",
 )
 VIRTUAL = Subject(
     "virtual machine",
     "A virtual CPU may share its core with others, may move between cores, and does not see the real clocks and "
-    "caches: topology and figures hold for this guest, not for the processor it names.",
-    "Measure on the host or a bare-metal instance for figures of the processor; look at steal in the rows otherwise.",
+    "caches: topology and results hold for this guest, not for the processor it names.",
+    "For results of the processor, measure on the host or a bare-metal instance; otherwise check steal in the rows.",
 )

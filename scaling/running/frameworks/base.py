@@ -103,7 +103,7 @@ class Framework:
 
     def trace_step(self, step: Any, steps: int) -> tuple[float, tuple[TracedStep, ...]]:
         """Seconds of the first call of a new step, and its traced steps."""
-        raise FrameworkError("the operations of a step are traced under TensorFlow alone; set framework = 'tensorflow'")
+        raise FrameworkError("the operations of a step are traced only under TensorFlow; set framework = 'tensorflow'")
 
     def profile_device(self, step: Any) -> DeviceProfile | None:
         """A profile of the GPU during a few further steps; None if the framework has no profiler for it."""

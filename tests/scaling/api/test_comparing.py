@@ -43,8 +43,8 @@ def test_both_get_as_many_launches_as_can_show_a_difference_unless_a_number_is_g
     ("variants", "message"),
     [
         (("rounds=1", "rounds=2"), r"rounds is 1 .* 2"),
-        (("design=apart", "design=apart"), "turns with each other"),
-        (("intra=1", "intra=[1,2]"), "1 series .* 2;"),
+        (("design=apart", "design=apart"), "alternating turns"),
+        (("intra=1", "intra=[1,2]"), "equal numbers"),
     ],
 )
 def test_variants_that_cannot_take_turns_are_refused(variants, message, tmp_path):

@@ -49,7 +49,7 @@ def test_ceilings_of_a_folder_hold_for_the_cores_of_its_machine(capped, tmp_path
     assert {one.bound_by for one in rooflines(capped, MACHINE, str(folder)).values()} <= {"compute", "memory"}
     on_gpu = [replace(one, point=replace(one.point, device="gpu")) for one in capped]
     assert rooflines(on_gpu, MACHINE, str(folder)) == {}
-    with pytest.raises(StoreError, match="machine than the results"):
+    with pytest.raises(StoreError, match="come from different machines"):
         rooflines(capped, frozenset({"fedcba9876543210"}), str(folder))
 
 

@@ -139,7 +139,7 @@ def test_a_disturbed_point_is_not_comparable_and_has_no_ratio(tmp_path):
 def test_a_margin_that_is_none_is_refused(tmp_path, margin):
     completed = scaling("compare", tmp_path, tmp_path, "--fail-above", margin)
     assert completed.returncode == 2
-    assert f"--fail-above {margin}: give the tolerated slowdown as 5% or 0.05" in completed.stderr
+    assert f"--fail-above {margin}: write the tolerated slowdown as 5% or 0.05" in completed.stderr
 
 
 def test_files_of_other_tools_are_compared_by_name_and_count():

@@ -28,5 +28,5 @@ def test_a_file_of_another_tool_has_no_runs_to_export(tmp_path):
     (tmp_path / "t.csv").write_text("cores,seconds\n1,4\n2,2\n")
     refused = scaling("export", tmp_path / "t.csv", "--format", "json", "-o", tmp_path / "out.json")
     assert refused.returncode == 2
-    assert "rows; give a results" in refused.stderr
+    assert "rows; pass a results" in refused.stderr
     assert not (tmp_path / "out.json").exists()

@@ -71,7 +71,7 @@ def test_help_has_an_example():
 
 def test_a_sweep_says_where_its_page_is(tmp_path):
     note = sweep.report_note(load(written(made("cores = [1, 2]\nlaunches = 3"), tmp_path / "swept")))
-    assert note == f"the page that shows them is {tmp_path / 'swept' / 'report.html'}"
+    assert note == f"the HTML report is {tmp_path / 'swept' / 'report.html'}"
 
 
 @pytest.mark.parametrize("error", [StoreError("the disk is full"), ValueError("a mistake of ours")])
@@ -81,7 +81,7 @@ def test_a_page_that_cannot_be_made_fails_no_sweep(tmp_path, monkeypatch, error)
 
     monkeypatch.setattr(Results, "report", refuse)
     note = sweep.report_note(load(tmp_path))
-    assert note == f"no page was written ({error}); `scaling report {tmp_path}` tries again"
+    assert note == f"no page was written ({error}); to try again, run `scaling report {tmp_path}`"
 
 
 def test_links_in_a_received_folder_are_not_followed(small, tmp_path):

@@ -58,7 +58,7 @@ def test_what_a_program_gets_of_the_shell_is_said(folder):
     shell = {"env": {**BARE, "PLANET": "mars", "SCALING_LOCK": os.environ["SCALING_LOCK"]}}
     check = ["sh", "-c", 'test "$PLANET" = mars']
     told = scaling("run", "-v", *FEW, "--cores", "1", "-o", folder, "--", *check, **shell)
-    assert "PLANET" in told.stderr.split("that no program gets:")[1].splitlines()[0]
+    assert "PLANET" in told.stderr.split("not passed to programs:")[1].splitlines()[0]
     assert told.returncode == 1
     kept = scaling(
         "run", *FEW, "--cores", "1", "--env", "PLANET", "-o", folder.with_name("kept"), "--", *check, **shell
@@ -82,8 +82,8 @@ def test_the_value_of_a_variable_of_the_shell_is_kept_nowhere_and_the_same_is_ne
     assert {row.left_out for row in read_rows(folder)} == {("PLANET",)}
     assert "all 3 runs" in scaling(*command).stderr
     monkeypatch.setenv("PLANET", "venus")
-    assert "program 'planet' had another description" in scaling(*command).stderr
-    assert "PLANET has another value" in complaint(scaling("sweep", folder / "study.toml", "-o", folder))
+    assert "program 'planet' was defined differently" in scaling(*command).stderr
+    assert "PLANET has a different value" in complaint(scaling("sweep", folder / "study.toml", "-o", folder))
 
 
 def test_another_user_reads_none_of_the_values(folder, tmp_path, second_user, monkeypatch):

@@ -57,7 +57,7 @@ def test_a_sweep_ends_with_its_answer_and_a_table_of_speedup_and_efficiency(fold
 def test_a_sweep_ends_with_its_page(folder):
     completed = scaling("sweep", *(word for word in SMALL if word != "--no-report"), "-o", folder)
     assert completed.returncode == 0, completed.stderr
-    assert f"the page that shows them is {folder / 'report.html'}" in completed.stderr
+    assert f"the HTML report is {folder / 'report.html'}" in completed.stderr
     assert "calibrated work=0.2" in (folder / "report.html").read_text()
 
 
@@ -65,8 +65,8 @@ def test_a_sweep_begins_with_what_would_spoil_it_and_ends_with_what_to_type_next
     completed, folder = first
     before, after = re.split(r"^\[.*\n", completed.stderr, flags=re.MULTILINE)[:: len(list(read_rows(folder)))]
     assert "here would spoil" in before
-    assert re.search(r"^scaling: \d+ runs to make, about", before, re.MULTILINE)
-    command = re.search(r"for more launches, best on a quieter machine: `(.*)`$", after, re.MULTILINE)[1]
+    assert re.search(r"^scaling: \d+ runs left, about", before, re.MULTILINE)
+    command = re.search(r"to add launches, best on a quieter machine, run `(.*)`$", after, re.MULTILINE)[1]
     settings = [word for word in SMALL[1:] if word != "launches=1"][:-1]
     assert shlex.split(command) == ["scaling", "sweep", "quick", *settings, "--set", "launches=2", "-o", str(folder)]
 
@@ -82,7 +82,7 @@ def test_the_same_command_again_measures_nothing_twice(swept):
     before = (swept / "rows.jsonl").read_bytes()
     completed = scaling("sweep", *SMALL, "-o", swept)
     assert completed.returncode == 0
-    assert "are there already" in completed.stderr
+    assert "already exist" in completed.stderr
     assert (swept / "rows.jsonl").read_bytes() == before
 
 
@@ -188,7 +188,7 @@ def test_an_interrupted_sweep_keeps_whole_rows_and_says_how_to_go_on(folder, req
     assert sweep.returncode == 130, message
     stored = len(list(read_rows(folder)))
     assert f"interrupted; {stored} of" in message
-    assert "give the same command" in message
+    assert "run the same command again" in message
 
 
 def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
@@ -204,7 +204,7 @@ def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "completed"),
     [
-        (["smt=8"], "smt=8 was asked for"),
+        (["smt=8"], "smt=8 was requested"),
         (["cores=0"], "key 'cores' cannot be 0"),
         (["placements=cpus:0,4095"], "CPU 4095 is not online"),
         (["workloads=alexnot"], "unknown workload 'alexnot'"),
@@ -288,7 +288,7 @@ def test_a_quota_below_the_cores_asked_for_is_refused(folder, one_cpu_quota):
         (one_cpu_quota / "cgroup.procs").write_text(str(os.getpid()))
 
     message = complaint(scaling("sweep", *SMALL, "--set", "cores=2", "-o", folder, preexec_fn=join))
-    assert "2 CPUs were asked for, but the CPU quota of this control group is 1; raise" in message
+    assert "2 CPUs were requested, but the CPU quota of this control group is 1; raise" in message
     completed = scaling("sweep", *SMALL, "-o", folder, preexec_fn=join)
     assert "the study ends at 1 core" in completed.stderr
     assert {row.run.point.cores for row in read_rows(folder)} == {1}
@@ -300,7 +300,7 @@ def test_a_budget_makes_whole_blocks_and_says_what_it_bought(folder):
         "sweep", *SMALL, "--set", "launches=3", "--set", "precision=0.5", "--budget", "60s", "-o", folder
     )
     assert completed.returncode == 0, completed.stderr
-    assert re.search(r"\d+ runs; .* known to ± 50 %", completed.stderr)
+    assert re.search(r"\d+ runs; .* known to within ± 50 %", completed.stderr)
     rows = list(read_rows(folder))
     assert len({row.run.key for row in rows}) == len(rows)
     assert rows[-1].run.point.cores == 1

@@ -383,7 +383,7 @@ def test_an_unknown_domain_is_refused(within):
     [("S2", "S0, S1"), ("M2", "M0, M1, M8, M9, M250"), ("C8", "C0, C1, C2, C3, C4, C5, C6, C7"), ("D2", "D0, D1")],
 )
 def test_a_domain_the_machine_lacks_is_refused_and_its_own_are_named(within, known):
-    assert refused(NUMA_MACHINE, 1, within=within).endswith(f"there is {known}")
+    assert refused(NUMA_MACHINE, 1, within=within).endswith(f"choose from {known}")
 
 
 def test_a_node_without_cpus_has_no_cores():

@@ -70,7 +70,7 @@ def test_a_counter_that_holds_no_number_is_no_meter(tmp_path):
     write(tmp_path, {"sys/class/powercap/intel-rapl:0/energy_uj": "none"})
     found = find_meters(tmp_path)
     assert found.meters == ()
-    assert "has 'none', not a number" in found.problems[0]
+    assert "contains 'none', not a number" in found.problems[0]
 
 
 def test_a_power_meter_of_the_board_is_read_in_watts(tmp_path):

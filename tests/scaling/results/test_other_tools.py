@@ -138,10 +138,13 @@ WRONG = {
     "no runs": ({"results": []}, "has no run with a time"),
     "no values": ({"benchmarks": [{"metadata": {"name": "b[cores=1]"}, "runs": [{}]}]}, "has no run with a time"),
     "bytes": ({"benchmarks": [{"metadata": {"unit": "byte", "name": "b"}, "runs": []}]}, "is in bytes"),
-    "an odd entry": ({"context": {}, "benchmarks": [{"run_type": "iteration"}]}, "looks like JSON of Google Benchmark"),
+    "an odd entry": (
+        {"context": {}, "benchmarks": [{"run_type": "iteration"}]},
+        "looks like JSON from Google Benchmark",
+    ),
     "our own output": ({"schema": 1, "points": []}, "cannot be read back"),
-    "something else": ([1, 2], "JSON of an unknown kind; give JSON of hyperfine, Google Benchmark, pyperf"),
-    "not JSON": ("{", "is not JSON"),
+    "something else": ([1, 2], "JSON of an unknown kind; pass JSON from hyperfine, Google Benchmark, pyperf"),
+    "not JSON": ("{", "cannot be read as JSON"),
     "two arguments": (
         {"context": {}, "benchmarks": [{"name": "BM/4/8", "real_time": 1.0, "threads": 1}]},
         r"\(it has 4, 8\).*ArgNames",

@@ -146,7 +146,7 @@ def test_limits_that_are_switched_off_are_refused(root):
 
 def test_one_sweep_at_a_time_holds_the_caps(root):
     caps = PowerCaps([Caps(90.0)], root)
-    with pytest.raises(BusyError, match=rf"the caps of this machine are held by .*: process {os.getpid()} "):
+    with pytest.raises(BusyError, match=rf"another sweep is using the caps of this machine: .*process {os.getpid()} "):
         PowerCaps([Caps(80.0)], root)
     caps.close()
     PowerCaps([Caps(80.0)], root).close()

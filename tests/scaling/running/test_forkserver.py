@@ -44,4 +44,4 @@ def test_a_server_with_a_file_of_a_gpu_open_refuses_to_fork(monkeypatch):
     monkeypatch.setattr(forkserver, "_other_threads", set)
     assert forkserver.objection() is None
     monkeypatch.setattr(forkserver.os, "readlink", lambda link: "/dev/nvidiactl")
-    assert forkserver.objection() == "CUDA's runtime has started in it, and a child that inherits that hangs"
+    assert forkserver.objection() == "CUDA's runtime has already started in it, so a forked child would hang"

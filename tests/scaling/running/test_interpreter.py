@@ -19,7 +19,7 @@ def test_an_interpreter_is_found_by_its_path_and_by_that_of_its_environment(tmp_
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: path / "nowhere", r"interpreter .*nowhere; give"),
+        (lambda path: path / "nowhere", r"interpreter .*nowhere; use"),
         (
             lambda path: virtual_environment(path / "empty", with_package=False),
             "No module named 'scaling'.*pip install",
@@ -33,5 +33,5 @@ def test_one_that_cannot_run_this_package_is_refused_in_a_sentence(make, message
 
 def test_another_version_of_this_package_is_refused(monkeypatch):
     monkeypatch.setattr(interpreter, "version", lambda name: "0.0.1")
-    with pytest.raises(StudyError, match=f"{re.escape(sys.executable)} has cpu-scaling .*, but this is 0.0.1"):
+    with pytest.raises(StudyError, match=f"{re.escape(sys.executable)} has cpu-scaling .*, but this version is 0.0.1"):
         find_interpreter(sys.executable)

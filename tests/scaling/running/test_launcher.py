@@ -162,7 +162,7 @@ def test_a_file_that_needs_a_package_of_an_extra_says_which_to_install(row_of, t
     code = "raise ModuleNotFoundError(\"No module named 'tensorflow'\", name='tensorflow.keras')"
     (tmp_path / "bad.py").write_text(code)
     outcome = row_of(f"{tmp_path}/bad.py:build").outcome
-    needs = "it needs tensorflow, which is not installed; give, in the clone of scaling: pip install '.[tensorflow]'"
+    needs = "it needs tensorflow, which is not installed; in your clone of scaling, run: pip install '.[tensorflow]'"
     assert (outcome.status, outcome.reason) == ("failed", needs)
 
 

@@ -157,7 +157,7 @@ def test_a_pack_that_does_not_fit_into_memory_is_not_started(monkeypatch):
     lone, row = rows_of(f"{FAULTY}:brief")
     assert lone.outcome.status == "ok"
     assert row.outcome.reason == (
-        "could not be started: 2 replicas need about 1200 MiB, 600 MiB each, but 1000 MiB are free; give fewer replicas"
+        "could not be started: 2 replicas need about 1200 MiB, 600 MiB each, but 1000 MiB are free; use fewer replicas"
     )
 
 

@@ -125,7 +125,7 @@ def test_a_counter_that_stands_still_is_no_meter():
     stuck = Meter("package 0", "package", lambda: MeterReading(12.0), 0)
     one = PowerMeter(Meters((stuck, steady("package 1", "package", 30.0, 1))), {0: frozenset({0}), 1: frozenset({1})})
     assert [meter.name for meter in one.meters] == ["package 1"]
-    assert one.problems == ["the energy counter of package 0 has not moved for 0.2 s, so it is not used"]
+    assert one.problems == ["the energy counter of package 0 has not changed for 0.2 s, so it is not used"]
     one.close()
 
 

@@ -140,7 +140,7 @@ def test_a_run_that_became_another_user_is_a_failed_row_that_says_so(becomes_roo
     spec = ChildSpec(replace(REQUEST, cpus=format_list(os.sched_getaffinity(0))), None, 0.1, {MARK: TEST_MARK})
     answer = second_user.call(lambda: launch(spec, become_root).outcome.reason)
     match = re.search(
-        r"no answer within 0.1 s.*; it has left process (\d+) \((?:sh|sleep)\) of user root, which this", answer
+        r"no answer within 0.1 s.*; it left process (\d+) \((?:sh|sleep)\) of user root running, which this", answer
     )
     assert match, answer
     os.kill(int(match[1]), signal.SIGKILL)

@@ -46,9 +46,9 @@ def test_a_machine_without_the_cpu_controller_is_refused_in_one_sentence(tmp_pat
     with pytest.raises(StudyError) as refused:
         QuotaGroups([0.5, 2.0], "mark", write(tmp_path, {"proc/self/cgroup": "0::/\n"}))
     assert str(refused.value) == (
-        "quota is 0.5, 2 CPUs, but no control group with a CPU quota can be made here (the cpu controller is not "
-        "mounted, or not enabled for new groups); run it as root, have the cpu controller delegated to you, or "
-        "leave quota out"
+        "quota is 0.5, 2 CPUs, but no control group with a CPU quota can be created here (the cpu controller is not "
+        "mounted, or not enabled for new groups); run as root, have the cpu controller delegated to you, or leave "
+        "quota out"
     )
 
 

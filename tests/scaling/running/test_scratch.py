@@ -58,12 +58,13 @@ def test_a_scratch_folder_that_others_may_enter_is_not_used(temporary):
 def test_a_scratch_folder_that_is_gone_makes_failed_rows(temporary):
     scratch = Scratch()
     scratch.folder.rmdir()
-    with pytest.raises(StartError, match="made: No such file"):
+    with pytest.raises(StartError, match="created: No such file"):
         scratch.empty()
 
 
 @pytest.mark.parametrize(
-    ("which", "why"), [("outer", "is no longer private to this user"), ("temporary", "cannot be made: Not a directory")]
+    ("which", "why"),
+    [("outer", "is no longer private to this user"), ("temporary", "cannot be created: Not a directory")],
 )
 def test_a_temporary_folder_that_a_file_has_replaced_makes_failed_rows_of_one_sentence(
     tmp_path, monkeypatch, which, why

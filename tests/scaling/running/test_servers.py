@@ -116,18 +116,18 @@ def test_runs_with_other_threads_share_a_server_and_each_has_its_own_variables(t
         ("import nowhere_at_all", "ModuleNotFoundError: No module named 'nowhere_at_all' (planted.py line 1)"),
         (
             "raise ModuleNotFoundError('', name='keras')",
-            "it needs keras, which is not installed; give, in the clone of scaling: pip install '.[tensorflow]'",
+            "it needs keras, which is not installed; in your clone of scaling, run: pip install '.[tensorflow]'",
         ),
         ("import os; os._exit(3)", "exited with status 3"),
         ("import os; os.kill(os.getpid(), 4)", "killed by signal 4 (SIGILL)"),
         ("import signal; signal.pause()", "it did not answer within 1 s"),
         (
             "import signal, threading; threading.Thread(target=signal.pause, daemon=True).start()",
-            f"it has threads ({Path(sys.executable).name}) that a child would not have",
+            f"it has threads ({Path(sys.executable).name}) that a forked child would lack",
         ),
         pytest.param(
             "import tensorflow; tensorflow.constant(1)",
-            "TensorFlow's runtime has started in it, and a child that inherits that hangs",
+            "TensorFlow's runtime has already started in it, so a forked child would hang",
             marks=pytest.mark.needs("tensorflow"),
         ),
     ],

@@ -45,12 +45,12 @@ def test_all_means_every_count():
 )
 def test_a_plan_too_large_to_hold_is_refused_by_its_size_before_it_is_made(toml, cores, size, monkeypatch):
     monkeypatch.setattr(planning, "_points", None)
-    with pytest.raises(StudyError, match=f"has .*{size}.*; name fewer"):
+    with pytest.raises(StudyError, match=f"has .*{size}.*; use fewer"):
         plan(study(toml), machine(cores))
 
 
 def test_more_cores_than_there_are_is_said_and_not_the_size_of_the_plan():
-    with pytest.raises(StudyError, match="asked for"):
+    with pytest.raises(StudyError, match="was requested"):
         plan(study('cores = "1-60000"\nlaunches = 5'), machine(4))
 
 

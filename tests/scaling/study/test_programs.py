@@ -106,7 +106,7 @@ def test_a_folder_takes_further_programs_but_none_that_was_described_otherwise()
     more = read(TOML + '[[programs]]\nname = "pigz"\ncommand = "pigz -p {threads} data"\n')
     runs = {one: plan(one, machine(4)).runs for one in (begun, changed, more)}
     assert incompatibility(begun, more, runs[begun], runs[more]) is None
-    assert incompatibility(begun, changed, runs[begun], runs[changed]) == "program 'zstd' had another description"
+    assert incompatibility(begun, changed, runs[begun], runs[changed]) == "program 'zstd' was defined differently"
     assert "programs was ['zstd', 'sysbench', 'pigz']" in incompatibility(more, begun, runs[more], runs[begun])
 
 

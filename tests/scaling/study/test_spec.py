@@ -87,7 +87,7 @@ def test_several_mistakes_are_counted():
     ("toml", "message"),
     [
         ("steps = 200", 'set design = "apart"'),
-        ('design = "apart"\nwarmup = 10', "give steps too"),
+        ('design = "apart"\nwarmup = 10', "set steps too"),
         ('design = "apart"\nsteps = 200\n[[programs]]\nname = "mine"\ncommand = "./mine"', "in [[programs]]"),
     ],
 )

@@ -38,7 +38,7 @@ def test_points_are_chosen_by_their_settings(text, holds):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("core=1", "no setting 'core'; did you mean 'cores'\\?; there are workload, mode, "),
+        ("core=1", "no setting 'core'; did you mean 'cores'\\?; choose from workload, mode, "),
         ("cores", "write conditions such as workload=vgg"),
         ("cores=", "not a condition"),
         ("=1", "not a condition"),

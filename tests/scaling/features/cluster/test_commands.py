@@ -234,7 +234,7 @@ def test_a_target_that_makes_no_sense_is_one_sentence(folder, subfolder, target,
 
 
 def test_a_sweep_ends_with_a_page_of_every_node_type_and_one_that_sets_them_side_by_side(folder):
-    assert sweep.report_note(load(folder)) == f"the page that shows them is {folder}/report.html"
+    assert sweep.report_note(load(folder)) == f"the HTML report is {folder}/report.html"
     text = (folder / "report.html").read_text()
     links = set(re.findall(r'href="([^"#]+)"', text))
     assert links == {"quick/report.html", "cheap/report.html"}

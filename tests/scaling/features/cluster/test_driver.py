@@ -192,7 +192,7 @@ def test_named_hosts_are_taken_in_turn_and_given_up_when_all_are_refused(jobs, s
 def test_a_study_that_no_node_can_do_is_given_up_at_once(jobs, start):
     sweep = start()
     sweep.advance()
-    jobs.end("1", Ended("failed", "study 'test': cores=4096 was asked for"))
+    jobs.end("1", Ended("failed", "study 'test': cores=4096 was requested"))
     with pytest.raises(NodeTypeError, match="cores=4096"):
         sweep.advance()
 

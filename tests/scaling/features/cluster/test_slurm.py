@@ -196,7 +196,7 @@ def test_every_run_is_made_once_in_turns_on_a_node_of_its_type_and_nothing_liste
     assert {row.machine.host for row in sweep.rows()} == set(KINDS)
     again = sweep.run()
     assert again.returncode == 0
-    assert again.stderr.count("runs are there already, from") == 2
+    assert again.stderr.count("runs already exist, from") == 2
     assert again.stderr.endswith("shows them is results/report.html\n")
     assert "kindB/report.html" in (sweep.results / "report.html").read_text()
     status = json.loads(scaling("show", sweep.results, "--json", env=sweep.environment).stdout)
@@ -249,7 +249,7 @@ def test_a_driver_that_is_told_to_stop_cancels_its_jobs_and_the_next_goes_on(swe
             driver.send_signal(number)
         assert driver.returncode == 130, (number, sweep.output())
         nothing_is_left(sweep, slurm)
-    assert sweep.output().count("give the same command to go on") == 3
+    assert sweep.output().count("run the same command again to resume") == 3
     done = sweep.run("--no-report")
     assert done.returncode == 0, done.stderr
     complete(sweep, 8)
@@ -301,7 +301,7 @@ def test_a_job_with_one_of_two_cpus_sees_one_and_refuses_what_needs_both(sweep, 
     assert "results are in exclusive\n" in output
     allowed, output = seen["narrow"]
     assert allowed in ("0", "1")
-    assert "cores=2 with smt=1 was asked for (placement compact, CPUs 0 allowed)" in output.replace("CPUs 1", "CPUs 0")
+    assert "cores=2 with smt=1 was requested (placement compact, CPUs 0 allowed)" in output.replace("CPUs 1", "CPUs 0")
     assert not (sweep.folder / "narrow").exists()
 
 

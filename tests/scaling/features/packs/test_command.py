@@ -64,7 +64,7 @@ def test_what_is_neither_a_workload_nor_a_program_is_refused():
     assert "'autoencc' is neither" in complaint(scaling("pack", "autoencc"))
     assert "unknown option 'speed'" in complaint(scaling("pack", "calibrated", "speed=3"))
     assert "here; use at most" in complaint(scaling("pack", "calibrated", "--cores", "4096"))
-    assert "cores=1 with smt=64 was asked for" in complaint(scaling("pack", "calibrated", "--smt", "64"))
+    assert "cores=1 with smt=64 was requested" in complaint(scaling("pack", "calibrated", "--smt", "64"))
     assert "latency is -1" in complaint(scaling("pack", "calibrated", "--latency", "-1"))
 
 

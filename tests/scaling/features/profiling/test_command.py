@@ -149,10 +149,10 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_made_again_where_torn_or_a
     assert "failed: MemoryError: too large (mine.py line 2)" in completed.stderr
     (folder / "traces.jsonl").write_bytes(lines(folder)[:-30])
     torn = scaling(*command)
-    assert "torn last line" in torn.stderr
+    assert "incomplete last line" in torn.stderr
     assert len(list(read_traced_rows(folder))) == 1
     again = scaling(*command, "--retry-failed")
-    assert mentions(again.stderr, "1 failed run set aside in … to be made again")
+    assert mentions(again.stderr, "1 failed run set aside in … to be repeated")
 
 
 def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path):
@@ -165,7 +165,7 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
         message = profile.stderr.read()
     assert profile.returncode == 130
     stored = len(list(read_traced_rows(folder)))
-    assert f"interrupted; {stored} of 100 runs are kept in {folder}: give the same command to go on" in message
+    assert f"interrupted; {stored} of 100 runs are kept in {folder}; run the same command again to resume" in message
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
         ),
         (["command: true"], "it is not a network"),
         (["memnet", "--steps", "2"], "steps 2: … least 3"),
-        (["memnet", "--threads", "4096"], "cores=4096 with smt=1 was asked for"),
+        (["memnet", "--threads", "4096"], "cores=4096 with smt=1 was requested"),
         (["memnet", "--threads", "few"], "key 'cores' cannot be \"few\""),
         (["memnet", "--threads", "0"], "key 'cores' cannot be"),
         (["memnet", "--mode", "trian"], "key 'modes' cannot be"),

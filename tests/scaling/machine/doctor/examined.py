@@ -86,7 +86,10 @@ PLANTED = {
         "2.5 CPUs for 8",
         texts={"proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "250000 100000\n"},
     ),
-    "cpuset": Fault("divides 1 core: 1,5", machine=replace(WHOLE, allowed=parse_list("0-4,6-7"))),
+    "cpuset": Fault(
+        "1 core has only some of its hardware threads available: 1,5",
+        machine=replace(WHOLE, allowed=parse_list("0-4,6-7")),
+    ),
     "busy siblings": Fault("CPU 6, up to 90.0 %", texts={"proc/stat": stat({6: 0.9})}),
     "swap": Fault("6.0 GiB of 8.0 GiB in use", texts={"proc/meminfo": meminfo(available_gib=1, swap_free_gib=2)}),
     "thread variables": Fault("OMP_NUM_THREADS='64' asks for more", variables={"OMP_NUM_THREADS": "64"}),

@@ -72,7 +72,9 @@ class TestCpuset:
 
     def test_many_divided_cores_are_not_all_listed(self):
         wide = replace(WHOLE, cores=tuple(frozenset({cpu, cpu + 9}) for cpu in range(9)), allowed=parse_list("0-8"))
-        assert checks.cpuset(topology_of(wide), True).value.endswith("divides 9 cores: 0,9; 1,10; 2,11; 3,12; …")
+        assert checks.cpuset(topology_of(wide), True).value.endswith(
+            "9 cores have only some of their hardware threads available: 0,9; 1,10; 2,11; 3,12; …"
+        )
 
 
 class TestOffline:
