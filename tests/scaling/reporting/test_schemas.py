@@ -56,7 +56,7 @@ def test_the_settings_are_those_of_a_point():
 
 def test_a_command_without_json_is_answered_with_those_that_have_it():
     assert scaling("schema").stdout.splitlines() == [*outputs()]
-    assert mentions(scaling("schema", "shw").stderr, "JSON … command 'shw'; … mean 'show'?")
+    assert mentions(scaling("schema", "shw").stderr, "command 'shw' … mean 'show'?")
 
 
 @pytest.mark.parametrize("folder", [EXAMPLES / "turns-sixteen", DATA / "hyperfine.json"])

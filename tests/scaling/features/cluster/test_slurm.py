@@ -197,7 +197,7 @@ def test_every_run_is_made_once_in_turns_on_a_node_of_its_type_and_nothing_liste
     again = sweep.run()
     assert again.returncode == 0
     assert again.stderr.count("runs already exist, from") == 2
-    assert again.stderr.endswith("shows them is results/report.html\n")
+    assert again.stderr.endswith("results/report.html\n")
     assert "kindB/report.html" in (sweep.results / "report.html").read_text()
     status = json.loads(scaling("show", sweep.results, "--json", env=sweep.environment).stdout)
     assert [(one["planned"], one["done"], len(one["jobs"])) for one in status["standings"]] == [(8, 8, 2), (8, 8, 2)]
