@@ -108,7 +108,7 @@ THREADS_UNUSED = Rule(
 FOREIGN_LOAD = Rule(
     "foreign-load",
     "other processes on its CPUs used {amount:.2f} CPUs",
-    "a step waits for the thread whose CPU others use most; any limit between 0.01 and 0.2 CPU works equally well",
+    "a step waits for the thread whose CPU others use most; limits from 0.01 to 0.2 CPU give the same verdicts",
     Verdict.DISTURBED,
     limit=0.1,
 )
@@ -129,7 +129,7 @@ LOAD_ELSEWHERE = Rule(
 STEAL = Rule(
     "steal",
     "the hypervisor took {amount:.2f} CPUs from it",
-    "a step waits for the thread whose CPU was taken away; any limit between 0.01 and 0.2 CPU works equally well",
+    "a step waits for the thread whose CPU was taken away; limits from 0.01 to 0.2 CPU give the same verdicts",
     Verdict.DISTURBED,
     limit=0.1,
 )

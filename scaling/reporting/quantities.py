@@ -23,7 +23,7 @@ from scaling.reporting.words import duration, estimate_facts, interval_alone, sh
 # The estimates of a decomposition, and the factors of its computation scaling.
 DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
 COUNTERS = ("instructions", "ipc", "clock")
-REPORTS_TIME = "the program reports its own time, and its CPU time covers the whole process"
+REPORTS_TIME = "the program reports its own time, and its CPU time is known for the whole process only"
 # The JSON keys of the figures of all steps.
 STEP_KEYS = {name: "step_cv" if name == "cv" else f"step_seconds_{name}" for name in STEP_FIGURES}
 

@@ -64,7 +64,7 @@ OnMachine = Annotated[
 ]
 CeilingsHere = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Folder with ceilings of the profiled machine, from scaling sweep ceilings."),
+    typer.Option(metavar="DIR", help="The ceilings of the profiled machine: a folder of `scaling sweep ceilings`."),
 ]
 MeasuredThere = Annotated[
     list[Path] | None,

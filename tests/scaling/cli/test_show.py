@@ -208,7 +208,7 @@ def test_what_a_program_loses_that_times_a_part_of_itself_is_not_available(tmp_p
         )
 
     folder = folder_of(tmp_path / "a", map(as_program, swept_rows(serial=0.2)))
-    reason = "the program reports its own time, and its CPU time covers the whole process"
+    reason = "the program reports its own time, and its CPU time is known for the whole process only"
     sentence = f"efficiency losses are not available: {reason}"
     assert sentence not in scaling("show", folder).stderr
     why = scaling("show", folder, "--why")

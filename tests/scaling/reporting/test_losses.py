@@ -114,7 +114,7 @@ def test_a_point_without_cpu_time_has_its_efficiency_and_no_parts():
 
 def test_of_a_program_that_reports_its_time_itself_the_losses_are_not_available_in_words():
     known = points((2, 0.75, 2.0), whole_process=False, cpus_busy=None)
-    reason = "the program reports its own time, and its CPU time covers the whole process"
+    reason = "the program reports its own time, and its CPU time is known for the whole process only"
     sentence = f"efficiency losses are not available: {reason}"
     assert [row[2:7] for row in losses_table(known).rows] == [
         ("100.0 %", "not available", "", "not available", ""),
