@@ -10,4 +10,4 @@ def test_the_tables_of_the_document_are_made_from_a_folder_of_profiles(capsys):
     printed = capsys.readouterr().out
     assert "| centroid | residual – vgg 0.003 | residual – vgg 0.00" in printed
     assert printed.count("### ") == 9
-    assert "with --threads 2;" in printed
+    assert "with --threads 2 were disturbed" in printed

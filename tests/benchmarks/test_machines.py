@@ -56,7 +56,7 @@ def test_the_sizes_of_errors_are_estimated_from_the_errors_of_many_pairs():
                 )
     sizes = error_sizes([errors, [replace(error, log_error=-error.log_error) for error in errors]], apart)
     assert (sizes.pair, sizes.network, sizes.doubling) == pytest.approx((0.5, 0.3, 0.2), rel=0.15)
-    with pytest.raises(FitError, match="known from two networks"):
+    with pytest.raises(FitError, match="at least two networks"):
         error_sizes([[ClassError("only", "matrix", 1, 0.0, 0.1, 0.5)]], apart)
 
 

@@ -111,7 +111,7 @@ def test_a_gate_has_a_status_of_its_own(tmp_path):
         for after, margin in ((slower, "5%"), (faster, "0.05"), (busy, "5 %"))
     }
     assert [gate.returncode for gate in gates.values()] == [1, 0, 3]
-    assert mentions(gates[slower].stdout, "gate: failed: … 5 % in 3 points; … calibrated train")
+    assert mentions(gates[slower].stdout, "gate: failed: … 5 % at 3 points; … calibrated train")
     assert mentions(gates[faster].stdout, "gate: passed: … 5 %;")
     assert gates[busy].stdout.startswith("none of 3 points")
     assert "gate: no answer" in gates[busy].stdout
@@ -124,7 +124,7 @@ def test_a_disturbed_point_is_not_comparable_and_has_no_ratio(tmp_path):
     assert completed.returncode == 0
     assert completed.stdout.count("not comparable") == 3
     assert "slower" not in completed.stdout
-    assert mentions(completed.stderr, "1 core, compact: … count: 0")
+    assert mentions(completed.stderr, "1 core, compact: … few: 0")
     assert mentions(completed.stderr, "2 cores, compact: … CPUs")
     point = json.loads(scaling("compare", a, b, "--json").stdout)["points"][0]
     assert (point["verdict_code"], point["ratio"], point["point_verdict_codes"]) == (

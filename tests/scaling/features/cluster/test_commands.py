@@ -174,7 +174,7 @@ def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(fo
     here = scaling("sweep", "quick", "-o", folder)
     assert (here.returncode, here.stderr) == (
         2,
-        f"scaling: {folder} holds the results of a cluster; give --cluster, or another folder with -o\n",
+        f"scaling: {folder} holds the results of a cluster; add --cluster, or choose another folder with -o\n",
     )
 
 
@@ -184,8 +184,8 @@ def test_commands_that_take_one_node_type_name_the_node_types_of_a_clusters_fold
     completed = scaling(name, *more, folder)
     assert (completed.returncode, completed.stderr) == (
         2,
-        f"scaling: {folder} holds the results of several node types, which are never joined; "
-        f"give {folder}/quick or {folder}/cheap\n",
+        f"scaling: {folder} holds the results of several node types, which cannot be combined; "
+        f"pass {folder}/quick or {folder}/cheap\n",
     )
 
 

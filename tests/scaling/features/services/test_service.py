@@ -55,7 +55,7 @@ def test_a_service_takes_its_loads_in_rounds_and_a_program_does_not():
         ({"serve": "server", "load": "generator"}, "nothing shows when it is ready"),
         ({"latency": {"p99": "none"}}, "has 0 groups"),
         ({"latency": {"slow": "(.*)"}}, "p99.9, mean or max"),
-        ({"seconds": "(.*)"}, "give throughput or seconds"),
+        ({"seconds": "(.*)"}, "throughput or seconds, not both"),
         ({"items": 3}, "measured by its throughput"),
         ({"load": "generator {planet}"}, "unknown placeholder {planet}"),
         ({"load": 7}, "key 'load' cannot be 7"),

@@ -120,7 +120,7 @@ def test_the_grid_can_be_looked_at_first(tmp_path):
         (["--param", "b=1,2", "--", "true", "{b}", "{c}"], "unknown placeholder {c}"),
         (["calibrated", "--set", "workloads=vgg"], "search measures what"),
         (["autoenc", "--set", 'framework=["jax", "torch"]'], "'jax' and 'torch'"),
-        (["calibrated", "--env", "A=1"], "--env A=1: that is for programs"),
+        (["calibrated", "--env", "A=1"], "--env A=1: … programs"),
         (
             ["--env", "NOT_THERE", "--", "true"],
             "variable NOT_THERE … write NAME=VALUE",
