@@ -102,8 +102,9 @@ class LoadCurve:
         """The peak of the universal scalability law, √((1 - contention) / coherency); None without coherency."""
         if self.fit.coherency is None:
             return None
-        with np.errstate(divide="ignore"):
-            return estimate(np.sqrt((1.0 - self.fit.draws.contention) / self.fit.draws.coherency))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            peaks = np.sqrt(np.maximum(1.0 - self.fit.draws.contention, 0.0) / self.fit.draws.coherency)
+        return estimate(np.fmax(peaks, 1.0))  # without any gain from clients (0 / 0), one is the peak
 
 
 def services_with_curves(summaries: Iterable[Summary]) -> list[tuple[Service, list[LoadCurve]]]:

@@ -15,6 +15,12 @@ def test_the_curve_over_clients_finds_the_law_and_its_peak():
     assert curve.fit.rate_at_1.value == pytest.approx(1000, rel=0.05)
 
 
+def test_throughput_that_only_falls_with_clients_has_its_peak_at_one():
+    (service,) = services(summaries({point(1, clients): 1000.0 * clients**-0.2 for clients in (1, 2, 4, 8, 16)}))
+    (curve,) = [one for one in curves(service) if one.cores == 1]
+    assert curve.peak is None or 1.0 <= curve.peak.low <= curve.peak.value <= curve.peak.high < 3.0
+
+
 def test_the_curve_over_cores_is_at_the_clients_that_saturate_each():
     (service,) = services(grid())
     most = service.saturated(1)
