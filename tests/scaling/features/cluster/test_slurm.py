@@ -186,9 +186,10 @@ def test_every_run_is_made_once_in_turns_on_a_node_of_its_type_and_nothing_liste
         sweep.wait_for_rows(1)
         assert len(sweep.processes()) > 4
         assert listening(sweep) == []
-        status = json.loads(
-            scaling("show", sweep.results, "--json", env={**sweep.environment, "PATH": "/nowhere"}).stdout
-        )
+        driver.send_signal(signal.SIGSTOP)  # so that the sweep is not over before it is looked at
+        shown = scaling("show", sweep.results, "--json", env={**sweep.environment, "PATH": "/nowhere"})
+        driver.send_signal(signal.SIGCONT)
+        status = json.loads(shown.stdout)
         assert status["driver_running"]
         assert {job["state"] for one in status["standings"] for job in one["jobs"]} & {"running", "done"}
     assert driver.returncode == 0, sweep.output()
