@@ -49,6 +49,9 @@ SLOW = (
     "workloads/test_network_threads.py",
 )
 
+# Long tests that share nothing are handed out one by one, so that no process is left with all of them.
+ONE_BY_ONE = ("scaling/features/test_deleted.py",)
+
 # What takes real time whoever asks for it.
 SLOW_FIXTURES = {"browser", "second_user"}
 
@@ -108,6 +111,8 @@ def pytest_xdist_make_scheduler(config, log):
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             file = nodeid.partition("::")[0]
+            if _is_in(ONE_BY_ONE, config.rootpath / file):
+                return nodeid
             return "alone" if _is_in(ALONE, config.rootpath / file) else file
 
     return ByFile(config, log)

@@ -33,7 +33,7 @@ def test_the_same_seed_gives_the_same_first_loss_in_every_process_and_pools_foll
 # One of each sort is asked for where nobody else is busy, in test_network_threads.py.
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "start"), STARTED)
-@pytest.mark.parametrize(("intra", "inter"), [(2, 1), (1, 2), (2, 2)])
+@pytest.mark.parametrize(("intra", "inter"), [(2, 1), (1, 2)])
 def test_threads_hold(name, start, intra, inter):
     need(len(read_topology().cores) >= 2, "two cores")
     row = network_rows.row(name, start, cores=2, intra=intra, inter=inter, max_seconds=1, in_company=True)

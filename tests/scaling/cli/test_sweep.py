@@ -297,7 +297,7 @@ def test_a_quota_below_the_cores_asked_for_is_refused(folder, one_cpu_quota):
 @pytest.mark.slow
 def test_a_budget_makes_whole_blocks_and_says_what_it_bought(folder):
     completed = scaling(
-        "sweep", *SMALL, "--set", "launches=3", "--set", "precision=0.5", "--budget", "60s", "-o", folder
+        "sweep", *SMALL, "--set", "launches=3", "--set", "precision=0.5", "--budget", "25s", "-o", folder
     )
     assert completed.returncode == 0, completed.stderr
     assert re.search(r"\d+ runs; .* known to within ± 50 %", completed.stderr)

@@ -20,15 +20,18 @@ for one in pkgutil.walk_packages(scaling.__path__, "scaling."):
 """
 # Those that show what features add to: commands, JSON, figures, pages, the library, results folders and the layers.
 REMAINING = (
-    "test_layers",
-    "scaling/test_public_names",
-    *(f"scaling/cli/test_{name}" for name in ("main", "show", "capacity", "export", "fit")),
-    *(f"scaling/reporting/{name}" for name in ("test_points", "test_schemas", "plots/test_registry")),
-    "scaling/api/test_results",
-    "scaling/results/test_store",
+    "test_layers.py",
+    "scaling/test_public_names.py",
+    "scaling/cli/test_main.py",
+    *(f"scaling/reporting/{name}.py" for name in ("test_points", "test_schemas", "plots/test_registry")),
+    "scaling/cli/test_report.py::test_the_page_lies_beside_the_rows_and_its_path_is_printed",
 )
-PAGES = tuple(f"tests/scaling/cli/test_{name}.py" for name in ("plot", "report"))
-ONE_PAGE = (f"{PAGES[1]}::test_the_page_lies_beside_the_rows_and_its_path_is_printed",)
+WITHOUT_ANY = (
+    *REMAINING[:-1],
+    *(f"scaling/cli/test_{name}.py" for name in ("capacity", "export", "fit", "plot", "report", "show")),
+    "scaling/api/test_results.py",
+    "scaling/results/test_store.py",
+)
 
 
 @pytest.mark.slow
@@ -45,9 +48,9 @@ def test_without_a_feature_all_else_works(names, tmp_path):
     run("-c", IMPORT_ALL)
     pytest_words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow")
     # The tests of other features may import it; all other tests are collected once, without any feature.
-    collected, pages = ("tests", PAGES) if names == NAMES else ("tests/scaling/features", ONE_PAGE)
+    collected, remaining = ("tests", WITHOUT_ANY) if names == NAMES else ("tests/scaling/features", REMAINING)
     run(*pytest_words, "--collect-only", collected)
-    run(*pytest_words, *(f"tests/{module}.py" for module in REMAINING), *pages)
+    run(*pytest_words, *(f"tests/{part}" for part in remaining))
 
 
 def copy_without(features: tuple[str, ...], copy: Path) -> Path:

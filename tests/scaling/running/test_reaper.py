@@ -146,7 +146,7 @@ def test_what_a_killed_sweep_left_is_looked_for_several_times_since_it_may_not_s
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "design", "packs", "rounds"),
-    [("spawn", "turns", True, 6), ("fork", "turns", False, 8), ("spawn", "apart", False, 6)],
+    [("spawn", "turns", True, 3), ("fork", "turns", False, 4), ("spawn", "apart", False, 3)],
 )
 def test_a_sweep_killed_at_random_moments_loses_nothing_and_measures_nothing_twice(
     tmp_path, start, design, packs, rounds
