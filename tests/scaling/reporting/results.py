@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.shared.machines import HOST, machine, row, study
 from scaling.analysis.speedup import ScalingPoint
+from scaling.api.results import load
 from scaling.results.evaluation import Evaluation, evaluate
 from scaling.results.machine_file import read_machine_file
 from scaling.results.rows import Row, Sections, row_to_json
@@ -20,6 +21,13 @@ def with_decomposition(point: ScalingPoint, **parts: object) -> ScalingPoint:
     other = replace(point)
     other.__dict__["decomposition"] = replace(point.decomposition, **parts)  # type: ignore[type-var, arg-type]
     return other
+
+
+def assert_question(example: str, question: str) -> None:
+    """Every answer of an example folder is to this question."""
+    answers = load(f"docs/examples/{example}").answers
+    assert {answer.question for answer in answers} == {question}
+    assert all(answer.sentence.startswith(("give ", "no answer yet for ")) for answer in answers)
 
 
 EIGHT = ("alexnet", "autoenc", "deepq", "memnet", "residual", "seq2seq", "speech", "vgg")

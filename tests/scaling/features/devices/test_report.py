@@ -8,6 +8,7 @@ from scaling.analysis.summary import summarize
 from scaling.features.devices.pairs import device_pairs
 from scaling.features.devices.report import mean_calls, pairs_table, profiles_table
 from scaling.results.rows import launch_of
+from tests.scaling.reporting.results import assert_question
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +43,7 @@ def test_calls_are_means_over_launches_and_the_longest_comes_first():
         [profile(DriverCall("a", 1.0, 1.0), DriverCall("b", 2.0, 0.5)), profile(DriverCall("b", 4.0, 1.0))]
     )
     assert calls == [DriverCall("b", 3.0, 0.75), DriverCall("a", 0.5, 0.5)]
+
+
+def test_its_question_is_the_study_s_own():
+    assert_question("devices-gpu", "device")

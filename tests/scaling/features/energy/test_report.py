@@ -29,7 +29,7 @@ from tests.mentions import mentions
 from tests.scaling.cli.folders import folder_of as plain_folder
 from tests.scaling.cli.here import json_of, scaling
 from tests.scaling.reporting.plots.artists import nothing, panels, picture
-from tests.scaling.reporting.results import folder_of, result
+from tests.scaling.reporting.results import assert_question, folder_of, result
 
 SIZES = 'cores = "all"'
 CAPS = 'workloads = ["calibrated", "stream"]\ncores = [4]\ncpu_power_watts = ["none", 45, 15]\n'
@@ -163,3 +163,7 @@ def test_without_meters_there_is_nothing_to_draw(tmp_path):
     for name in ("power", "caps"):
         assert nothing(plain, name)
     assert 'id="energy"' not in page(plain, [])
+
+
+def test_its_question_is_the_study_s_own():
+    assert_question("energy-gpu", "energy")

@@ -26,7 +26,7 @@ from scaling.reporting.words import SCHEMA, json_text
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import launch_of
 from tests.mentions import mentions
-from tests.scaling.reporting.results import folder_of
+from tests.scaling.reporting.results import assert_question, folder_of
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +124,7 @@ def test_mixed_packs_are_a_matrix(tmp_path):
     assert '<h3 dir="auto">Workloads side by side</h3>' in page(evaluate(folder_of(rows, tmp_path, 8)), [])
     facts = {"schema": SCHEMA, "packs": [], "slowdowns": [*map(SLOWDOWN.of, found)]}
     msgspec.json.decode(json_text(facts), type=outputs()["pack"])
+
+
+def test_its_question_is_the_study_s_own():
+    assert_question("packs-sixteen", "replicas")
