@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from scaling.errors import MachineError
-from scaling.machine.cgroups import throttled_periods
+from scaling.machine.cgroups import bandwidth_count
 from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.readings import (
@@ -151,7 +151,7 @@ def _moment(root: Path) -> Moment:
     pages = [int(swapping[name]) for name in ("pswpin", "pswpout") if swapping.get(name, "").isdecimal()]
     throttled = None
     with suppress(ValueError):
-        throttled = throttled_periods(root)
+        throttled = bandwidth_count(root, "nr_throttled")
     return Moment(
         uptime_seconds=_first_float(root / "proc/uptime"),
         ticks=dict(_ticks(root)),
