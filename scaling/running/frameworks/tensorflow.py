@@ -11,8 +11,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from scaling.analysis.traces import TracedStep
-from scaling.running.frameworks.base import Framework, NetworkStep
-from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
+from scaling.running.frameworks.base import GPU, Framework, NetworkStep, gpu_facts, no_gpu
 from scaling.running.frameworks.feeding import ONE_BATCH, Feed, Source, Tensors, thread_names
 from scaling.running.frameworks.fused import update_of
 from scaling.running.frameworks.pipeline import open_pipeline
