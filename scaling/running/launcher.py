@@ -22,6 +22,7 @@ from scaling.analysis.turns import WARMUP_ROUND, TurnSpan
 from scaling.analysis.warmup import warmup_steps
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import parse_list
+from scaling.machine.files import named_lines
 from scaling.results.rows import Figure, Outcome, Sections
 from scaling.running import processes
 from scaling.running.marks import MARK
@@ -427,5 +428,4 @@ def _failure_without_reply(
 
 
 def _oom_kills() -> int:
-    lines = Path("/proc/vmstat").read_text().splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+    return int(named_lines(Path("/proc/vmstat"), " ").get("oom_kill", 0))
