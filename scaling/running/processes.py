@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import pwd
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -42,18 +41,10 @@ def ending(code: int) -> str:
 
 def describe(pid: int) -> str:
     """A process by its number, name and user: 'process 4711 (sleep) of user root'."""
-    with suppress(OSError, KeyError, ValueError):
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-        return f"process {pid} ({status['Name']}) of user {_user(int(status['Uid'].split()[0]))}"
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return f"process {pid} ({process.name()}) of user {process.username()}"
     return f"process {pid}"
-
-
-def _user(number: int) -> str:
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
 
 
 def end_group(leader: int) -> bool:

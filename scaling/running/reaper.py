@@ -19,6 +19,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from scaling.running import quota_groups, scratch
 from scaling.running.marks import is_zombie, wears_mark
 from scaling.running.processes import describe, ending
@@ -140,16 +142,12 @@ def _end_all(mark: str, spared: set[int], quiet_looks: int) -> set[int]:
     deadline = time.monotonic() + LONGEST_SECONDS
     quiet, left = 0, set[int]()
     while quiet < quiet_looks and time.monotonic() < deadline:
-        marked = [pid for pid in _processes() if pid not in spared | left and wears_mark(pid, mark)]
+        marked = [pid for pid in psutil.pids() if pid not in spared | left and wears_mark(pid, mark)]
         ended = [_end(pid, left) for pid in marked if not is_zombie(pid)]
         quiet = 0 if any(ended) else quiet + 1
         if quiet_looks > 1 or any(ended):
             time.sleep(SECONDS_BETWEEN_LOOKS)
     return left
-
-
-def _processes() -> list[int]:
-    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
 
 
 def _end(pid: int, left: set[int]) -> bool:
