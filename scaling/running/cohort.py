@@ -35,12 +35,13 @@ from msgspec import structs
 
 from scaling.analysis.turns import WARMUP_ROUND
 from scaling.machine.cgroups import memory_headroom
+from scaling.machine.files import named_lines
 from scaling.running import processes
 from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
 from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, decode, turn_done
 from scaling.running.pack import PackedChildren, PackSpec, open_child
-from scaling.running.witness import OF_TURNS, ROOT, processes_below
+from scaling.running.witness import OF_TURNS, ROOT, known, process_cpu_seconds, processes_below
 from scaling.study.planning import SETTLE_SECONDS, Caps, Turns
 
 # Parts of a witness that are known of all turns together, but not of each.
@@ -162,7 +163,7 @@ def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: in
     counted = [turn for turn in turns if turn.round != WARMUP_ROUND]
     seconds = fsum(turn.seconds for turn in counted)
     totals: dict[str, Any] = {
-        name: _total([getattr(turn, of_turn) for turn in counted]) for name, of_turn in OF_TURNS.items()
+        name: known(fsum, [getattr(turn, of_turn) for turn in counted]) for name, of_turn in OF_TURNS.items()
     }
     totals |= dict.fromkeys(OF_ALL_TURNS)
     return replace(
@@ -179,11 +180,6 @@ def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: in
         witness=replace(result.witness, **totals),
         spans=tuple(result.spans[at] for at in own),
     )
-
-
-def _total(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fsum(known) if len(known) == len(values) else None
 
 
 class _CohortRun:
@@ -392,19 +388,11 @@ def _end(member: _Member) -> None:
 
 def _cpu_seconds(pid: int) -> float:
     """The CPU time of a process and its descendants, without those that have ended."""
-    total = 0.0
-    for process in processes_below(pid):
-        with suppress(psutil.NoSuchProcess):
-            times = psutil.Process(process).cpu_times()
-            total += times.user + times.system
-    return total
+    return fsum(map(process_cpu_seconds, processes_below(pid)))
 
 
 def _peak_bytes(pid: int) -> int:
-    with suppress(OSError):
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
-    return 0
+    return 1024 * int(named_lines(Path(f"/proc/{pid}/status")).get("VmHWM", "0").split()[0])
 
 
 def _own_bytes(pid: int) -> int:
