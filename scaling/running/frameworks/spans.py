@@ -107,7 +107,10 @@ def _traced_step(step: Span, calls: Sequence[Span], ops: Sequence[Span]) -> Trac
 
 def own_times(ops: Iterable[Span]) -> Iterator[tuple[OpKey, int]]:
     """The key and own time of every op; the time of nested ops counts for these alone."""
-    for thread in _by_thread(ops).values():
+    threads: dict[int, list[Span]] = defaultdict(list)
+    for op in sorted(ops, key=lambda op: (op.start, -op.end)):
+        threads[op.thread].append(op)
+    for thread in threads.values():
         own = [op.end - op.start for op in thread]
         around: list[int] = []
         for number, op in enumerate(thread):
@@ -117,13 +120,6 @@ def own_times(ops: Iterable[Span]) -> Iterator[tuple[OpKey, int]]:
                 own[around[-1]] -= min(op.end, thread[around[-1]].end) - op.start
             around.append(number)
         yield from (((op.name, op.purpose), time) for op, time in zip(thread, own, strict=True))
-
-
-def _by_thread(ops: Iterable[Span]) -> dict[int, list[Span]]:
-    threads: dict[int, list[Span]] = defaultdict(list)
-    for op in sorted(ops, key=lambda op: (op.start, -op.end)):
-        threads[op.thread].append(op)
-    return threads
 
 
 def busy_time(spans: Iterable[Span]) -> int:
