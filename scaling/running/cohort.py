@@ -1,18 +1,11 @@
 """A cohort: one process per point of a series, all alive, and all stopped except the one that takes its turn.
 
 In a round every process takes one turn, in random order, so a disturbance of the machine affects all points, and ratios
-are computed within rounds. If a process had no quiet turn in the planned rounds, more rounds follow, up to twice the
-planned number. A process between its turns is stopped with its whole group (SIGSTOP): it sleeps on its control pipe
-anyway, but a framework's threads may spin, and their CPU time in between is measured and recorded. A process that
-fails, hangs or dies ends alone, and the others go on.
+are computed within rounds. More rounds follow, up to twice the planned number, while a process has had no quiet turn. A
+process between its turns is stopped with its whole group (SIGSTOP), since a framework's threads may spin. One process
+measures all points that differ only in their caps, and takes a turn under each.
 
-One process measures all points that differ only in their caps of power or clocks, and takes a turn under each cap: a
-cap belongs to the machine, so the process need not be compiled and warmed up again.
-
-Processes that may get ready in company do so at the same time if each can have a CPU to itself. The time that this
-takes is not attributed to single processes, and they warm up one by one. As long as their memory use is unknown, the
-process with the most CPUs goes first, since it is ready soonest.
-
+Processes that may get ready in company do so at the same time if each can have a CPU to itself, and warm up one by one.
 A cohort that does not fit into memory takes its turns in parts. The first process, which has the fewest cores, takes
 part in all of them, so every other process has a partner in each of its rounds.
 """

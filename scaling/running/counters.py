@@ -1,9 +1,8 @@
 """Instructions and cycles of a process and its descendants, from the counters of the processor.
 
-Opened by perf_event_open(2), which needs neither privileges nor another program if the administrator allows it
-(`kernel.perf_event_paranoid` up to 2). If the kernel, a container or a virtual machine provides no counter, the values
-are unknown and nothing fails. The kernel's own part is counted if permitted, otherwise user space alone. Imports
-nothing heavy: the worker pays for it at every start.
+Opened by perf_event_open(2), which needs no privileges up to `kernel.perf_event_paranoid` 2. Without a counter the
+values are unknown. The kernel's own part is counted if permitted, otherwise user space alone. Imports nothing heavy:
+the worker pays for it at every start.
 """
 
 import ctypes

@@ -63,11 +63,6 @@ class ChildSpec:
         return self.environment[MARK]
 
     @property
-    def is_program(self) -> bool:
-        """Whether it executes a program, whose processes are sampled from outside."""
-        return self.program_variables is not None
-
-    @property
     def cpus(self) -> frozenset[int]:
         """The CPUs of its run."""
         return parse_list(self.request.cpus)
@@ -166,9 +161,9 @@ def fail_if_left(left: Sequence[str], result: LaunchResult) -> LaunchResult:
 class Child:
     """A run's process, from its start to its end.
 
-    The order of the shutdown matters. The child's group is killed first, but only once its process ID is known, since
-    an interrupt may come earlier. Then the owner's wait returns and closes the child's ends of the pipes. The rest of
-    the pipes is read without waiting: processes that left the group may still hold an end, and the caller ends those.
+    The shutdown first kills the child's group, once its process ID is known, since an interrupt may come earlier. Then
+    the owner's wait returns and closes the child's ends of the pipes. The rest of the pipes is read without waiting,
+    since processes that left the group may still hold an end.
     """
 
     def __init__(self, spec: ChildSpec, start: StartChild = spawn) -> None:
@@ -176,7 +171,8 @@ class Child:
         self.timed_out = False
         self._state = _ProcessState()
         self._output: _Output = {name: bytearray() for name in ("reply", "stdout", "stderr")}
-        self._tree = ProcessTree(parse_list(spec.request.beside)) if spec.is_program else None
+        # The processes of a program are sampled from outside.
+        self._tree = None if spec.program_variables is None else ProcessTree(parse_list(spec.request.beside))
         self._oom_before = _oom_kills()
         self._ended = False
         pipes = {name: os.pipe() for name in (*CHILD_ENDS, "done")}
@@ -196,8 +192,7 @@ class Child:
         self.next_message(None)
 
     def next_message(self, expected: bytes | None) -> bytes | None:
-        """Sleep until it has sent a line with this beginning, and return the line; None once it has ended or timed
-        out."""
+        """Sleep until it has sent a line with this beginning; None once it has ended or timed out."""
         deadline = time.monotonic() + self.spec.timeout_seconds
         while not self.is_over:
             line = self.take_message(expected)
@@ -289,9 +284,8 @@ def _start_and_wait(
 ) -> None:
     """Pin this thread, start the child from it, send it its run, and wait for its end.
 
-    A spawned child inherits the affinity mask and the memory policy of the thread that starts it, so it is pinned from
-    its first instruction, and the other threads of the parent are not affected. A forked child pins itself; this thread
-    sets the mask first all the same, so that a mask that the kernel refuses fails here.
+    A spawned child inherits the thread's affinity mask and memory policy. A forked child pins itself; this thread sets
+    the mask all the same, so that a mask that the kernel refuses fails here.
     """
     try:
         os.sched_setaffinity(0, parse_list(spec.request.cpus))

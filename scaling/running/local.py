@@ -75,8 +75,7 @@ class LocalEngine(Surroundings):
         keep_power: Callable[[PowerTrace], None] = lambda trace: None,
         root: Path = HERE,
     ) -> None:
-        """`full` keeps the user's variables and folders in rows; `keep_power` gets the power of a run before its
-        row."""
+        """`full` keeps the user's variables and folders in rows; `keep_power` gets a run's power before its row."""
         self.study = study
         self.workloads = workload_names(study)
         self.programs = programs_of(study)

@@ -1,7 +1,6 @@
 """A pack: the replicas of one run, each a pinned process, with the interface of a single `Child`.
 
-They begin every turn at the same moment, shortly after the request, by the clock that all processes of a machine share.
-If one hangs, fails or dies, the run has failed for its reason, and the others are ended.
+They begin every turn at the same moment. If one hangs, fails or dies, the run has failed for its reason.
 """
 
 import selectors
@@ -33,11 +32,6 @@ class PackSpec:
     replicas: tuple[ChildSpec, ...]
     shares: tuple[Sharing, ...]
     measured: int | None = None
-
-    @property
-    def timeout_seconds(self) -> float:
-        """The time limit for each answer of a replica."""
-        return self.replicas[0].timeout_seconds
 
     @property
     def mark(self) -> str:
@@ -88,7 +82,7 @@ class PackedChildren:
 
     def _sleep_until(self, is_settled: Callable[[], bool], late: Callable[[], list[Child]]) -> None:
         """Read messages until the condition holds; after the deadline, the first late replica has timed out."""
-        deadline = time.monotonic() + self.spec.timeout_seconds
+        deadline = time.monotonic() + self.spec.replicas[0].timeout_seconds
         with selectors.DefaultSelector() as selector:
             for child in self.children:
                 if not child.is_over:

@@ -1,8 +1,6 @@
 """Ends everything that a killed sweep leaves behind: a process that waits for the sweep's end and then cleans up.
 
-It sleeps until the sweep closes it or ends (`pidfd`), by SIGKILL too. Everything that the sweep started carries the
-sweep's mark, including daemons that left their session and cleared their environment. The reaper shares the sweep's
-machine-wide lock, which is free again only once nothing of the sweep is left.
+It sleeps until the sweep closes it or ends (`pidfd`), by SIGKILL too, and shares the sweep's machine-wide lock.
 """
 
 import fcntl
@@ -106,8 +104,7 @@ class Reaper:
 
 
 def watch() -> None:
-    """Sleep until the sweep is gone, then end processes with its mark, remove its folders and groups, and restore
-    caps."""
+    """Sleep until the sweep is gone, then end its processes, remove its folders and groups, and restore caps."""
     pipe = FileIO(sys.stdin.fileno(), closefd=False)
     setup = json.loads(pipe.readline())
     if setup["caps"]:  # imported while the sweep is alive

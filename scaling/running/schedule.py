@@ -1,12 +1,10 @@
 """The order of runs: the study's own, then more for wide intervals, within a budget or until intervals are narrow
 enough.
 
-Blocks are always completed: every point of a block sees the same period, so slow drift affects all points alike. When
-processes take turns, a block is a cohort: all core counts of a series. A budget adds launches to all core counts of a
-series together, after the study's own, and never stops before five launches: a point whose first launches happen to
-agree must not stop early, and both sides of a ratio must estimate the same quantity. The number of additional launches
-is decided in stages from the variance so far (Stein, Annals of Mathematical Statistics 16, 1945), not after each
-launch.
+Blocks are always completed, so slow drift affects all points alike. When processes take turns, a block is a cohort: all
+core counts of a series. A budget adds launches to all core counts of a series together, to at least five, since the
+first may happen to agree. Their number is decided in stages from the variance so far (Stein, Annals of Mathematical
+Statistics 16, 1945), not after each launch.
 """
 
 import random
@@ -131,8 +129,7 @@ class Schedule(Runs):
                 return  # the budget is over
 
     def _launches_wanted(self) -> dict[Point, int]:
-        """The launches that each imprecise series needs, by its baseline: at least 5, at most twice the present
-        number."""
+        """The launches of each imprecise series by its baseline: at least 5, at most twice the present number."""
         wanted: dict[Point, int] = {}
         for point in self.judged_points():
             baseline = point.summary.point.baseline

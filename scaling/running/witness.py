@@ -1,9 +1,8 @@
 """Observations beside the timed steps: threads, CPUs visited, waiting, steal, pressure and clocks.
 
-The worker reads them itself, without privileges and outside the timed steps; values that the machine does not report
-are None. Processes that the workload has started and that are still alive count as its own, with their threads. The
-processes of a program are gone when it has ended, so the sweep's process samples them from outside (`ProcessTree`).
-Imports nothing heavy: the worker pays for it at every start.
+The worker reads them outside the timed steps; values that the machine does not report are None. Live processes that the
+workload has started count as its own. The processes of a program are gone when it has ended, so the sweep's process
+samples them (`ProcessTree`). Imports nothing heavy: the worker pays for it at every start.
 """
 
 import os
@@ -87,8 +86,7 @@ class Visits:
 
 
 class ProcessTree:
-    """The peak numbers of threads and bytes below a process, and its CPUs, without processes on CPUs `beside` the
-    run's."""
+    """The most threads and bytes below a process, and its CPUs, without processes on CPUs `beside` the run's."""
 
     def __init__(self, beside: CpuSet = frozenset()) -> None:
         self.beside = beside

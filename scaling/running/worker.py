@@ -1,9 +1,8 @@
 """The child: checks its affinity mask, builds a workload, times its steps, and replies on its own pipe.
 
 The launcher starts it as `python -c "…; main(started_ns)" REPLY_FD CONTROL_FD`, or a server forks it and calls
-`run_and_exit`. Its run comes through its control pipe, since every user can read a command line. It never prints:
-networks and libraries do, so stdout has no meaning. It imports little, because every start pays for it, and nothing
-that starts threads before it has checked its mask.
+`run_and_exit`. Its run comes through its control pipe, since every user can read a command line. It imports little,
+because every start pays for it, and nothing that starts threads before it has checked its mask.
 """
 
 import importlib.util

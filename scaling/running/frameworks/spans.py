@@ -1,11 +1,8 @@
 """A trace as spans of time on threads, and the step times that follow. Pure; independent of any framework.
 
-A step has three parts: at least one op is running; no op is running but the call of the step is active (the framework's
-overhead: matching arguments, scheduling ops, waking threads); neither (unexplained).
-
-The event of an op is named `node:Type`; all other event names have no colon, two adjacent colons, or a colon followed
-by a space. Kernels that optimisers substitute for ops have types that begin with an underscore; fused and oneDNN
-kernels count as the op they replace.
+A step has three parts: at least one op is running; only the call of the step is active (the framework's overhead);
+neither (unexplained). The event of an op is named `node:Type`, and no other event matches this. Kernels that optimisers
+substitute for ops have types that begin with an underscore, and count as the op they replace.
 """
 
 import re
