@@ -25,8 +25,7 @@ DOMAINS = {"N": "the machine", "S": "socket", "D": "die", "M": "NUMA node", "C":
 class Request:
     """The cores and threads per core of a run, and how to choose them.
 
-    Variant 0 begins with the lowest CPUs; any other exchanges equivalent parts of the machine at random, in the same
-    way for all core counts.
+    A variant other than 0 exchanges equivalent parts of the machine at random, in the same way for all core counts.
     """
 
     cores: int

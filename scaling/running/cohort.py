@@ -49,11 +49,9 @@ MEMORY_MARGIN = 1.25
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """A process to start, or the replicas of a pack: its run, and the function that starts it or the reason why it
-    cannot.
+    """A process or pack to start, with the function that starts it or the reason why it cannot.
 
-    A process with several `caps` takes a turn under each of them in every round. A process that gets ready `in_company`
-    measures nothing and makes no choice by the clock before it is ready.
+    In every round it takes a turn under each of its `caps`. It gets ready `in_company` if it measures nothing before.
     """
 
     child: ChildSpec | PackSpec
@@ -119,11 +117,9 @@ def take_turns(
     surroundings: Surroundings | None = None,
     sizes: ProcessSizes | None = None,
 ) -> list[LaunchResult]:
-    """Let processes take turns, the first of them in every part of the cohort; returns the results of their runs, in
-    order.
+    """Let processes take turns, the first of them in every part of the cohort; returns a result for each of their caps.
 
-    A process with several caps returns a result for each. `sizes` holds the memory sizes from earlier cohorts of the
-    workload, and is updated.
+    `sizes` holds the memory sizes from earlier cohorts of the workload, and is updated.
     """
     spared = processes.children()
     members = [_Member(spec) for spec in specs]

@@ -210,8 +210,7 @@ class LocalEngine(Surroundings):
     def _gets_ready_in_company(self, point: Point) -> bool:
         """Whether a process may get ready while others do, which needs a network of ours on CPUs.
 
-        A user's own workload may measure while it gets ready, compilers for a GPU choose kernels by the clock, and the
-        replicas of a pack get ready together already.
+        Others may measure meanwhile: users' own workloads, and compilers for a GPU.
         """
         if point.mode == PROGRAM_MODE or point.device == GPU or point.replicas > 1:
             return False

@@ -49,20 +49,18 @@ def describe(pid: int) -> str:
 
 def end_group(leader: int) -> bool:
     """Kill a process group at once; returns False if it now belongs to another user."""
-    try:
-        os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
+    with suppress(ProcessLookupError):
+        try:
+            os.killpg(leader, signal.SIGKILL)
+        except PermissionError:
+            return False
     return True
 
 
 def end_children(mark: str, spared: set[int]) -> list[str]:
     """Kill and reap our children with a mark, except the spared; returns descriptions of other users' processes.
 
-    Children of the calling program have no mark and are left alone. The children of killed processes become ours, so
-    this repeats until no new process appears.
+    The children of killed processes become ours, so this repeats until no new process appears.
     """
     foreign: dict[int, str] = {}
     while strays := {pid for pid in children() - spared - foreign.keys() if wears_mark(pid, mark)}:

@@ -12,11 +12,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 
 from scaling.analysis.sample_size import launches_needed, steps_per_launch
 from scaling.analysis.speedup import ScalingPoint, speedups
-from scaling.analysis.summary import Launch, Summary, summarize
+from scaling.analysis.summary import Launch, summarize
 from scaling.running.loop import Runs
 from scaling.study.planning import Cohort, Point, Run, programs_of
 from scaling.study.spec import Study
@@ -94,10 +94,6 @@ class Schedule(Runs):
         if launch.wall_seconds is not None:
             self.walls[launch.point] = launch.wall_seconds
 
-    def summaries(self) -> list[Summary]:
-        """The summary of every point so far."""
-        return summarize(launch for known in self.launches.values() for launch in known)
-
     def _cohorts(self) -> Iterator[list[Run]]:
         """The study's cohorts, then further launches of the series that need them, within the budget."""
         for cohort in _by_series(self.pending):
@@ -159,7 +155,8 @@ class Schedule(Runs):
 
     def judged_points(self) -> list[ScalingPoint]:
         """The points whose precision counts: the speedups of a series or, without any, its time."""
-        planned = [point for point in speedups(self.summaries()) if point.summary.point in self.runs_of_points]
+        summaries = summarize(chain.from_iterable(self.launches.values()))
+        planned = [point for point in speedups(summaries) if point.summary.point in self.runs_of_points]
         sped_up = {point.summary.point.baseline for point in planned if _is_sped_up(point.summary.point)}
         return [
             point

@@ -203,11 +203,10 @@ def _start(preparation: Preparation, connection: socket.socket, number: int) -> 
 
 
 def modules_for(text: str, framework: str) -> tuple[str, ...]:
-    """The modules that a server imports for a workload: never more than the workload imports itself, and not the
-    workload.
+    """The modules that a server imports for a workload: never more than the workload imports itself.
 
     A user's file gets the framework only if nothing but imports precedes its import in the file: variables that the
-    file sets first would otherwise come too late. Without modules, the child imports as it goes.
+    file sets first would otherwise come too late.
     """
     ours = f"scaling.running.frameworks.{framework}"
     parsed = workload(text)

@@ -227,10 +227,9 @@ def memory_policy() -> str | None:
 
 
 def memory_bytes() -> dict[str, int | None]:
-    """The peak memory of this process or of a program it started, and the part of it that is mapped files.
+    """The peak memory of this process or of a program it started, and its part in mapped files, which processes share.
 
-    Mapped files are the code of libraries, which processes share and whose size depends on the page cache. ru_maxrss
-    would not do for this process: across an exec it keeps the size of the parent that forked it.
+    ru_maxrss would not do for this process: across an exec it keeps the size of the parent that forked it.
     """
     status = named_lines(Path("/proc/self/status"))
     own, mapped = (1024 * int(status[name].split()[0]) if name in status else None for name in ("VmHWM", "RssFile"))
@@ -276,9 +275,8 @@ def process_cpu_seconds(process: int) -> float:
 def _busy_seconds(before: Reading, after: Reading, cpus: int) -> float | None:
     """The time that this number of CPUs was busy between two readings, with work of any process.
 
-    A tick counts the process that runs at that moment as busy for the whole tick, and CPUs that work and pause together
-    are all sampled at work, or all idle. Most kernels clock the pauses of an idle CPU exactly, which gives an upper
-    limit.
+    A tick counts as busy as a whole if a process runs at that moment. Most kernels clock the pauses of an idle CPU
+    exactly, which gives an upper limit.
     """
     seen = _difference(before.busy_ticks, after.busy_ticks, TICK)
     unused = _difference(before.unused_ticks, after.unused_ticks, TICK)
