@@ -275,7 +275,7 @@ def make_runs(
         watch(monitor, schedule),
         open_engine(job, lock_fd, monitor, store.append_power) as engine,
     ):
-        loop.measure(schedule, engine.execute(schedule), store, monitor.row, check)
+        loop.measure(schedule, engine.execute(schedule), store.append, monitor.row, check)
 
 
 def open_engine(

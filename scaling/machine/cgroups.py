@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 
 from scaling.machine.cpulist import CpuSet, parse_list
-from scaling.machine.files import read_text
+from scaling.machine.files import named_lines, read_text
 
 MOUNT = Path("sys/fs/cgroup")
 
@@ -27,22 +27,11 @@ def cpuset(root: Path) -> CpuSet | None:
     return None
 
 
-def throttled_periods(root: Path) -> int | None:
-    """The number of periods in which our group was throttled; None if unknown."""
-    return _bandwidth_count(root, "nr_throttled")
-
-
-def quota_periods(root: Path) -> int | None:
-    """The number of quota periods in which our group was busy; None if unknown."""
-    return _bandwidth_count(root, "nr_periods")
-
-
-def _bandwidth_count(root: Path, wanted: str) -> int | None:
+def bandwidth_count(root: Path, name: str) -> int | None:
+    """The periods in which our group was busy (`nr_periods`) or throttled (`nr_throttled`); None if unknown."""
     for folder in _folders(root, "cpu"):
-        for line in (read_text(folder / "cpu.stat") or "").splitlines():
-            name, _, value = line.partition(" ")
-            if name == wanted:
-                return int(value)
+        if (counted := named_lines(folder / "cpu.stat", " ").get(name)) is not None:
+            return int(counted)
     return None
 
 

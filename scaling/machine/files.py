@@ -47,6 +47,13 @@ def read_number(path: Path) -> int | None:
     return int(text) if text and re.fullmatch(r"-?\d+", text) else None
 
 
+def named_lines(path: Path, separator: str = ":") -> dict[str, str]:
+    """Names and values of the lines of a file; the first line of a name counts."""
+    lines = reversed((read_text(path) or "").splitlines())
+    parted = (line.partition(separator) for line in lines)
+    return {name.strip(): value.strip() for name, present, value in parted if present}
+
+
 def numbered_folders(folder: Path, name: str) -> dict[int, Path]:
     """The folders name0, name1, … in a folder, by number."""
     if not folder.is_dir():

@@ -33,11 +33,11 @@ class Gpu:
         self._nvml = nvml
         self._handle = handle
 
-    @property
-    def model(self) -> str:
-        """The model name."""
-        name = self._get(self._nvml.nvmlDeviceGetName)
-        return name.decode() if isinstance(name, bytes) else str(name)
+    def facts(self) -> dict[str, str]:
+        """Its memory and driver; NVMLError if unknown."""
+        memory, driver = self._nvml.nvmlDeviceGetMemoryInfo(self._handle).total, self._nvml.nvmlSystemGetDriverVersion()
+        text = driver.decode() if isinstance(driver, bytes) else str(driver)
+        return {"gpu_memory": f"{memory / 2**30:.1f} GiB", "gpu_driver": text}
 
     def joules(self) -> float | None:
         """The energy since its driver was loaded; None without a counter."""

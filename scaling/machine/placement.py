@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from scaling.errors import PlacementError, count
 from scaling.machine.cpulist import CpuSet, format_list, ordered_list
@@ -25,8 +25,7 @@ DOMAINS = {"N": "the machine", "S": "socket", "D": "die", "M": "NUMA node", "C":
 class Request:
     """The cores and threads per core of a run, and how to choose them.
 
-    Variant 0 begins with the lowest CPUs; any other exchanges equivalent parts of the machine at random, in the same
-    way for all core counts.
+    A variant other than 0 exchanges equivalent parts of the machine at random, in the same way for all core counts.
     """
 
     cores: int
@@ -74,9 +73,12 @@ def divide(topology: Topology, request: Request, replicas: int) -> tuple[tuple[C
     if request.placement.startswith(EXPLICIT):
         groups = _chunks(candidates, request.cores)[0]
     else:
-        levels = _levels(topology)
-        aligned, _ = _aligned(_tree(candidates, tuple(levels.values())), request.cores)
-        groups = _ordered_groups(aligned, levels, request.placement)
+        aligned, _ = _aligned(_tree(candidates, tuple(_levels(topology).values())), request.cores)
+        by_first = {group[0]: group for group in aligned}
+        firsts = list(by_first)
+        if request.placement != "compact":
+            firsts = _in_order_of(request.placement, topology, firsts)
+        groups = [by_first[core] for core in firsts]
     chosen = [core for group in groups[:replicas] for core in group]
     if request.variant and not request.placement.startswith(EXPLICIT):
         chosen = _exchange_cut(topology, chosen, candidates, request.variant)
@@ -126,20 +128,6 @@ def _chunks(cores: Sequence[Cpus], size: int) -> tuple[list[list[Cpus]], list[Cp
     return [list(cores[first : first + size]) for first in range(0, whole, size)], list(cores[whole:])
 
 
-def _ordered_groups(
-    groups: Sequence[list[Cpus]], levels: dict[str, tuple[Cpus, ...]], placement: str
-) -> list[list[Cpus]]:
-    """Groups of cores in the order of a policy, by their first cores."""
-    by_first = {group[0]: group for group in groups}
-    policy, _, level = placement.partition(":")
-    if policy == "compact":
-        return list(groups)
-    parts = _split(list(by_first), levels[level]) if level else [list(by_first)]
-    in_part = _leaves if level else _scatter
-    trees = (_tree(part, tuple(levels.values())) for part in parts)
-    return [by_first[core] for core in _round_robin(in_part(tree, lambda core: True) for tree in trees)]
-
-
 def _exchange_cut(topology: Topology, chosen: Sequence[Cpus], candidates: Sequence[Cpus], variant: int) -> list[Cpus]:
     """Chosen cores, with only the threads in use, after equivalent parts of the machine are exchanged at random."""
     core_of = topology.core_of()
@@ -180,17 +168,23 @@ def _ordered_cores(topology: Topology, placement: str, variant: int) -> tuple[Or
         raise PlacementError(
             f"unknown placement '{placement}'; choose from {', '.join(POLICIES)} and cpus:LIST, such as cpus:0,2,4"
         )
-    policy, _, level = placement.partition(":")
-    levels = _levels(topology)
-    groups = _split(topology.cores, levels[level]) if level else [topology.cores]
-    branches: list[Tree] = [_tree(group, tuple(levels.values())) for group in groups]
 
     def ordering(keep: Keep) -> list[Cpus]:
-        in_branch = _scatter if policy == "scatter" and not level else _leaves
-        usual = _round_robin(in_branch(branch, keep) for branch in branches)
+        usual = _in_order_of(placement, topology, topology.cores, keep)
         return _exchange(topology, usual, keep, variant) if variant else usual
 
     return ordering, topology.allowed
+
+
+def _in_order_of(
+    placement: str, topology: Topology, cores: Sequence[Cpus], keep: Keep = lambda core: True
+) -> list[Cpus]:
+    """The cores to keep in the order of a policy."""
+    policy, _, level = placement.partition(":")
+    levels = _levels(topology)
+    parts = _split(cores, levels[level]) if level else [cores]
+    trees = (_tree(part, tuple(levels.values())) for part in parts)
+    return _round_robin(_leaves(tree, keep, spread=policy == "scatter" and not level) for tree in trees)
 
 
 # A machine as nested groups; a leaf is a core.
@@ -228,16 +222,12 @@ def _split(cores: Sequence[Cpus], groups: Sequence[Cpus]) -> list[list[Cpus]]:
     return list(parts.values())
 
 
-def _leaves(tree: Tree, keep: Keep) -> list[Cpus]:
+def _leaves(tree: Tree, keep: Keep = lambda core: True, *, spread: bool = False) -> list[Cpus]:
+    """The cores of a tree to keep: branch after branch or, if `spread`, round-robin at every level."""
     if isinstance(tree, tuple):
         return [tree] if keep(tree) else []
-    return [core for branch in tree for core in _leaves(branch, keep)]
-
-
-def _scatter(tree: Tree, keep: Keep) -> list[Cpus]:
-    if isinstance(tree, tuple):
-        return [tree] if keep(tree) else []
-    return _round_robin(_scatter(branch, keep) for branch in tree)
+    inner = (_leaves(branch, keep, spread=spread) for branch in tree)
+    return _round_robin(inner) if spread else list(chain.from_iterable(inner))
 
 
 # Equivalent cores agree in threads, type, whether they may be used, and the sizes of their groups.
@@ -248,7 +238,7 @@ def _exchange(topology: Topology, cores: Sequence[Cpus], keep: Keep, variant: in
     """Cores after equivalent parts of the machine are exchanged at random; every level keeps its shape."""
     tree = [_tree(topology.cores, tuple(_levels(topology).values()))]
     exchanged = _exchange_equivalent(tree, _core_shapes(topology, keep), random.Random(variant))
-    moved = dict(zip(_leaves(tree, lambda core: True), _leaves(exchanged, lambda core: True), strict=True))
+    moved = dict(zip(_leaves(tree), _leaves(exchanged), strict=True))
     return [moved[core] for core in cores]
 
 

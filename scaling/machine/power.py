@@ -46,8 +46,7 @@ class MeterReading(NamedTuple):
 class Meter:
     """A meter of energy or power of a part of the machine; its counter wraps at `range_joules`.
 
-    `package` is the number of a package or of the package of DRAM. A `quick` meter is worth more than ten samples per
-    second.
+    `package` is also the package of DRAM. A `quick` meter is worth more than ten samples per second.
     """
 
     name: str

@@ -10,7 +10,7 @@ from typing import TypeVar
 from scaling.errors import MachineError
 from scaling.machine import cgroups
 from scaling.machine.cpulist import HIGHEST_CPU, CpuSet, parse_list, parse_mask
-from scaling.machine.files import numbered_folders, read_text
+from scaling.machine.files import named_lines, numbered_folders, read_text
 from scaling.machine.topology import CpuMasks, Machine, Topology, topology
 
 HERE = Path("/")
@@ -92,21 +92,13 @@ def _caches(folder: Path) -> dict[int, CpuSet]:
 
 def _own_mask(root: Path) -> CpuSet | None:
     """The affinity mask of this process; None for a recording without a process."""
-    for line in (read_text(root / "proc/self/status") or "").splitlines():
-        name, _, value = line.partition(":")
-        if name == "Cpus_allowed_list":
-            return parse_list(value)
-    return None
+    listed = named_lines(root / "proc/self/status").get("Cpus_allowed_list")
+    return None if listed is None else parse_list(listed)
 
 
 def _cpu_model(root: Path) -> str | None:
     """The processor's name, on arm64 its implementer and part numbers."""
-    lines = {
-        name.strip(): value.strip()
-        for line in reversed((read_text(root / "proc/cpuinfo") or "").splitlines())
-        for name, colon, value in [line.partition(":")]
-        if colon
-    }
+    lines = named_lines(root / "proc/cpuinfo")
     named = next((lines[name] for name in MODEL_LINES if lines.get(name)), None)
     if named is None and "CPU part" in lines:
         named = f"implementer {lines.get('CPU implementer', '?')} part {lines['CPU part']}"
@@ -150,7 +142,5 @@ def read_machine(topology: Topology, name: str | None = None) -> Machine:
 
 def _memory_gib() -> int | None:
     """Memory in whole GiB, since the kernel's share of it varies a little from boot to boot."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemTotal:"):
-            return round(int(line.split()[1]) / 2**20)
-    return None
+    total = named_lines(Path("/proc/meminfo")).get("MemTotal")
+    return None if total is None else round(int(total.split()[0]) / 2**20)

@@ -1,8 +1,7 @@
 """Caps of power and clocks: set for a run, read back, and restored in any case.
 
-RAPL limits (powercap) cap a package's power, cpufreq its clock, and NVML a GPU's power and clock. The state at the
-beginning of a sweep is recorded. The sweep restores it at its end, and so does its reaper, which survives a sweep that
-is killed. One sweep at a time holds the caps of a machine, whichever lock it measures under.
+RAPL limits (powercap) cap a package's power, cpufreq its clock, and NVML a GPU's power and clock. The sweep restores
+the state before it or, if it is killed, its reaper does. One sweep at a time holds the caps of a machine.
 """
 
 import os

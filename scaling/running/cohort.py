@@ -1,18 +1,11 @@
 """A cohort: one process per point of a series, all alive, and all stopped except the one that takes its turn.
 
 In a round every process takes one turn, in random order, so a disturbance of the machine affects all points, and ratios
-are computed within rounds. If a process had no quiet turn in the planned rounds, more rounds follow, up to twice the
-planned number. A process between its turns is stopped with its whole group (SIGSTOP): it sleeps on its control pipe
-anyway, but a framework's threads may spin, and their CPU time in between is measured and recorded. A process that
-fails, hangs or dies ends alone, and the others go on.
+are computed within rounds. More rounds follow, up to twice the planned number, while a process has had no quiet turn. A
+process between its turns is stopped with its whole group (SIGSTOP), since a framework's threads may spin. One process
+measures all points that differ only in their caps, and takes a turn under each.
 
-One process measures all points that differ only in their caps of power or clocks, and takes a turn under each cap: a
-cap belongs to the machine, so the process need not be compiled and warmed up again.
-
-Processes that may get ready in company do so at the same time if each can have a CPU to itself. The time that this
-takes is not attributed to single processes, and they warm up one by one. As long as their memory use is unknown, the
-process with the most CPUs goes first, since it is ready soonest.
-
+Processes that may get ready in company do so at the same time if each can have a CPU to itself, and warm up one by one.
 A cohort that does not fit into memory takes its turns in parts. The first process, which has the fewest cores, takes
 part in all of them, so every other process has a partner in each of its rounds.
 """
@@ -35,12 +28,13 @@ from msgspec import structs
 
 from scaling.analysis.turns import WARMUP_ROUND
 from scaling.machine.cgroups import memory_headroom
+from scaling.machine.files import named_lines
 from scaling.running import processes
 from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
 from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, decode, turn_done
 from scaling.running.pack import PackedChildren, PackSpec, open_child
-from scaling.running.witness import OF_TURNS, ROOT, processes_below
+from scaling.running.witness import OF_TURNS, ROOT, known, process_cpu_seconds, processes_below
 from scaling.study.planning import SETTLE_SECONDS, Caps, Turns
 
 # Parts of a witness that are known of all turns together, but not of each.
@@ -55,11 +49,9 @@ MEMORY_MARGIN = 1.25
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """A process to start, or the replicas of a pack: its run, and the function that starts it or the reason why it
-    cannot.
+    """A process or pack to start, with the function that starts it or the reason why it cannot.
 
-    A process with several `caps` takes a turn under each of them in every round. A process that gets ready `in_company`
-    measures nothing and makes no choice by the clock before it is ready.
+    In every round it takes a turn under each of its `caps`. It gets ready `in_company` if it measures nothing before.
     """
 
     child: ChildSpec | PackSpec
@@ -125,11 +117,9 @@ def take_turns(
     surroundings: Surroundings | None = None,
     sizes: ProcessSizes | None = None,
 ) -> list[LaunchResult]:
-    """Let processes take turns, the first of them in every part of the cohort; returns the results of their runs, in
-    order.
+    """Let processes take turns, the first of them in every part of the cohort; returns a result for each of their caps.
 
-    A process with several caps returns a result for each. `sizes` holds the memory sizes from earlier cohorts of the
-    workload, and is updated.
+    `sizes` holds the memory sizes from earlier cohorts of the workload, and is updated.
     """
     spared = processes.children()
     members = [_Member(spec) for spec in specs]
@@ -162,7 +152,7 @@ def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: in
     counted = [turn for turn in turns if turn.round != WARMUP_ROUND]
     seconds = fsum(turn.seconds for turn in counted)
     totals: dict[str, Any] = {
-        name: _total([getattr(turn, of_turn) for turn in counted]) for name, of_turn in OF_TURNS.items()
+        name: known(fsum, [getattr(turn, of_turn) for turn in counted]) for name, of_turn in OF_TURNS.items()
     }
     totals |= dict.fromkeys(OF_ALL_TURNS)
     return replace(
@@ -179,11 +169,6 @@ def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: in
         witness=replace(result.witness, **totals),
         spans=tuple(result.spans[at] for at in own),
     )
-
-
-def _total(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fsum(known) if len(known) == len(values) else None
 
 
 class _CohortRun:
@@ -392,19 +377,11 @@ def _end(member: _Member) -> None:
 
 def _cpu_seconds(pid: int) -> float:
     """The CPU time of a process and its descendants, without those that have ended."""
-    total = 0.0
-    for process in processes_below(pid):
-        with suppress(psutil.NoSuchProcess):
-            times = psutil.Process(process).cpu_times()
-            total += times.user + times.system
-    return total
+    return fsum(map(process_cpu_seconds, processes_below(pid)))
 
 
 def _peak_bytes(pid: int) -> int:
-    with suppress(OSError):
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
-    return 0
+    return 1024 * int(named_lines(Path(f"/proc/{pid}/status")).get("VmHWM", "0").split()[0])
 
 
 def _own_bytes(pid: int) -> int:

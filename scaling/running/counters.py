@@ -1,15 +1,13 @@
 """Instructions and cycles of a process and its descendants, from the counters of the processor.
 
-Opened by perf_event_open(2), which needs neither privileges nor another program if the administrator allows it
-(`kernel.perf_event_paranoid` up to 2). If the kernel, a container or a virtual machine provides no counter, the values
-are unknown and nothing fails. The kernel's own part is counted if permitted, otherwise user space alone. Imports
-nothing heavy: the worker pays for it at every start.
+Opened by perf_event_open(2), which needs no privileges up to `kernel.perf_event_paranoid` 2. Without a counter the
+values are unknown. The kernel's own part is counted if permitted, otherwise user space alone. Imports nothing heavy:
+the worker pays for it at every start.
 """
 
 import ctypes
 import os
 import struct
-from typing import NamedTuple
 
 # perf_event_open has no function in the C library, only a system call number on each architecture.
 SYSCALL = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
@@ -28,14 +26,8 @@ THIS_THREAD, ANY_CPU, NO_GROUP = 0, -1, -1
 SECOND_CORE_TYPE = "/sys/bus/event_source/devices/cpu_atom"
 
 
-class Event(NamedTuple):
-    """An event to count, by the kernel's numbers."""
-
-    type: int
-    config: int
-
-
-CYCLES, INSTRUCTIONS = Event(0, 0), Event(0, 1)
+Event = tuple[int, int]  # its type and configuration, by the kernel's numbers
+EVENTS: dict[str, Event] = {"instructions": (0, 1), "cycles": (0, 0)}
 
 
 class Counter:
@@ -57,11 +49,9 @@ class Counter:
         return count * enabled // running if running else None
 
 
-class HardwareCounters:
+def hardware_counters() -> dict[str, Counter]:
     """Instructions and cycles of this thread and of all threads and processes that are started later."""
-
-    def __init__(self) -> None:
-        self.instructions, self.cycles = Counter(INSTRUCTIONS), Counter(CYCLES)
+    return {name: Counter(event) for name, event in EVENTS.items()}
 
 
 def _open(event: Event, excluded: int) -> int | None:
@@ -69,7 +59,8 @@ def _open(event: Event, excluded: int) -> int | None:
     if number is None or os.path.exists(SECOND_CORE_TYPE):
         return None
     times, flags = TIME_ENABLED | TIME_RUNNING, INHERIT | excluded
-    attributes = ATTRIBUTES.pack(event.type, ATTRIBUTES.size, event.config, 0, 0, times, flags, 0, 0, 0)
+    event_type, config = event
+    attributes = ATTRIBUTES.pack(event_type, ATTRIBUTES.size, config, 0, 0, times, flags, 0, 0, 0)
     try:
         libc = ctypes.CDLL(None, use_errno=True)
         fd = libc.syscall(number, attributes, THIS_THREAD, ANY_CPU, NO_GROUP, ctypes.c_ulong(CLOSE_ON_EXEC))

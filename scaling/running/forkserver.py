@@ -1,8 +1,7 @@
 """The server process: imports what runs need, creates nothing, and forks a child for every request.
 
-A child keeps all imports but no threads: a fork copies one thread only, and a framework whose runtime has started hangs
-in the child. So the server refuses to fork once a runtime or thread has started in it. It sleeps in a read while a
-child measures, and exits when the sweep's end of the socket closes.
+A fork copies one thread only, and a framework whose runtime has started hangs in the child, so the server refuses to
+fork once a runtime or thread has started in it. It exits when the sweep's end of the socket closes.
 """
 
 import ctypes

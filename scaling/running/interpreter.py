@@ -1,8 +1,4 @@
-"""The interpreter that a study names for its runs: its path, and whether it has this package.
-
-A run in it exchanges our messages with this process, so both need the same version of the package. Everything else,
-including Python itself, may differ, which is the purpose of such a study.
-"""
+"""The interpreter that a study names for its runs: its path, and whether it has this version of the package."""
 
 import os
 import subprocess
@@ -18,8 +14,7 @@ CHECK_SECONDS = 60.0
 
 
 def find_interpreter(name: str) -> str:
-    """The absolute path of an interpreter, from its path or its virtual environment's; StudyError if it cannot be
-    used."""
+    """The absolute path of an interpreter or of a virtual environment's; StudyError if it cannot be used."""
     # Not Path.resolve: the interpreter of a virtual environment is a link, which must not be followed.
     given = Path(os.path.abspath(name))  # noqa: PTH100
     python = given / "bin" / "python" if given.is_dir() else given

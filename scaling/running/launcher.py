@@ -22,6 +22,7 @@ from scaling.analysis.turns import WARMUP_ROUND, TurnSpan
 from scaling.analysis.warmup import warmup_steps
 from scaling.analysis.witness import Witness
 from scaling.machine.cpulist import parse_list
+from scaling.machine.files import named_lines
 from scaling.results.rows import Figure, Outcome, Sections
 from scaling.running import processes
 from scaling.running.marks import MARK
@@ -60,11 +61,6 @@ class ChildSpec:
     def mark(self) -> str:
         """The mark of its sweep."""
         return self.environment[MARK]
-
-    @property
-    def is_program(self) -> bool:
-        """Whether it executes a program, whose processes are sampled from outside."""
-        return self.program_variables is not None
 
     @property
     def cpus(self) -> frozenset[int]:
@@ -165,9 +161,9 @@ def fail_if_left(left: Sequence[str], result: LaunchResult) -> LaunchResult:
 class Child:
     """A run's process, from its start to its end.
 
-    The order of the shutdown matters. The child's group is killed first, but only once its process ID is known, since
-    an interrupt may come earlier. Then the owner's wait returns and closes the child's ends of the pipes. The rest of
-    the pipes is read without waiting: processes that left the group may still hold an end, and the caller ends those.
+    The shutdown first kills the child's group, once its process ID is known, since an interrupt may come earlier. Then
+    the owner's wait returns and closes the child's ends of the pipes. The rest of the pipes is read without waiting,
+    since processes that left the group may still hold an end.
     """
 
     def __init__(self, spec: ChildSpec, start: StartChild = spawn) -> None:
@@ -175,7 +171,8 @@ class Child:
         self.timed_out = False
         self._state = _ProcessState()
         self._output: _Output = {name: bytearray() for name in ("reply", "stdout", "stderr")}
-        self._tree = ProcessTree(parse_list(spec.request.beside)) if spec.is_program else None
+        # The processes of a program are sampled from outside.
+        self._tree = None if spec.program_variables is None else ProcessTree(parse_list(spec.request.beside))
         self._oom_before = _oom_kills()
         self._ended = False
         pipes = {name: os.pipe() for name in (*CHILD_ENDS, "done")}
@@ -195,8 +192,7 @@ class Child:
         self.next_message(None)
 
     def next_message(self, expected: bytes | None) -> bytes | None:
-        """Sleep until it has sent a line with this beginning, and return the line; None once it has ended or timed
-        out."""
+        """Sleep until it has sent a line with this beginning; None once it has ended or timed out."""
         deadline = time.monotonic() + self.spec.timeout_seconds
         while not self.is_over:
             line = self.take_message(expected)
@@ -288,9 +284,8 @@ def _start_and_wait(
 ) -> None:
     """Pin this thread, start the child from it, send it its run, and wait for its end.
 
-    A spawned child inherits the affinity mask and the memory policy of the thread that starts it, so it is pinned from
-    its first instruction, and the other threads of the parent are not affected. A forked child pins itself; this thread
-    sets the mask first all the same, so that a mask that the kernel refuses fails here.
+    A spawned child inherits the thread's affinity mask and memory policy. A forked child pins itself; this thread sets
+    the mask all the same, so that a mask that the kernel refuses fails here.
     """
     try:
         os.sched_setaffinity(0, parse_list(spec.request.cpus))
@@ -427,5 +422,4 @@ def _failure_without_reply(
 
 
 def _oom_kills() -> int:
-    lines = Path("/proc/vmstat").read_text().splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+    return int(named_lines(Path("/proc/vmstat"), " ").get("oom_kill", 0))

@@ -13,7 +13,6 @@ from importlib.metadata import version
 from itertools import count, islice
 from pathlib import Path
 from platform import python_version
-from types import TracebackType
 
 from scaling.analysis.energy import MeterEnergy, launch_energy
 from scaling.analysis.turns import FIRST_ROUND, Turn, TurnSpan
@@ -45,7 +44,6 @@ from scaling.study.planning import (
     Caps,
     Point,
     Run,
-    Turns,
     caps_of,
     programs_of,
     short_program,
@@ -77,8 +75,7 @@ class LocalEngine(Surroundings):
         keep_power: Callable[[PowerTrace], None] = lambda trace: None,
         root: Path = HERE,
     ) -> None:
-        """`full` keeps the user's variables and folders in rows; `keep_power` gets the power of a run before its
-        row."""
+        """`full` keeps the user's variables and folders in rows; `keep_power` gets a run's power before its row."""
         self.study = study
         self.workloads = workload_names(study)
         self.programs = programs_of(study)
@@ -107,9 +104,7 @@ class LocalEngine(Surroundings):
     def __enter__(self) -> "LocalEngine":
         return self
 
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _move_to(self.own_cpus)
         self.servers.close()
         self._remove_groups()
@@ -143,7 +138,7 @@ class LocalEngine(Surroundings):
             start = self._starter(run, spec)
             self._open_meter([run])
             if isinstance(spec, PackSpec):  # takes turns alone
-                turns, order = self._turns(run), random.Random(run.seed)
+                turns, order = turns_of(self.study, self._program(run)), random.Random(run.seed)
                 member = MemberSpec(spec, start, (run.point.caps,), run.metered)
                 launched = take_turns([member], turns, order, self)[0]
             else:
@@ -153,7 +148,8 @@ class LocalEngine(Surroundings):
                 self.end_turn()
         except StartError as error:
             launched = not_started(str(error))
-        self._finish_metering()
+        if self.meter:
+            self.meter.finish()
         return storable_trace(TracedRow(self._row(run, spec, launched, started_at), launched.traced))
 
     def _execute_cohort(self, runs: Sequence[Run]) -> Iterator[Row]:
@@ -162,30 +158,27 @@ class LocalEngine(Surroundings):
         self._remove_groups()
         order = random.Random(f"{self.study.seed} {runs[0].cohort}")
         by_process = _by_process(runs)
-        specs = [self._spec(sharing[0]) for sharing in by_process]
+        firsts = [sharing[0] for sharing in by_process]
+        specs = [self._spec(run) for run in firsts]
         try:
             self._clear_up()
             # Servers are ready before the cohort begins: at its end, all processes that it started are ended.
-            firsts = [sharing[0] for sharing in by_process]
             self._begin_servers(firsts, specs)
             starters = [self._starter_or_error(run, spec) for run, spec in zip(firsts, specs, strict=True)]
             self.servers.wait_for_spares()
             self._open_meter(runs)
+            caps_of_processes = [tuple(run.point.caps for run in sharing) for sharing in by_process]
             members = [
-                MemberSpec(
-                    spec,
-                    start,
-                    tuple(run.point.caps for run in sharing),
-                    sharing[0].metered,
-                    self._gets_ready_in_company(sharing[0].point),
-                )
-                for spec, start, sharing in zip(specs, starters, by_process, strict=True)
+                MemberSpec(spec, start, caps, run.metered, self._gets_ready_in_company(run.point))
+                for spec, start, caps, run in zip(specs, starters, caps_of_processes, firsts, strict=True)
             ]
             sizes = self.sizes[_size_key(runs[0].point)]
-            launched = take_turns(members, self._turns(runs[0]), order, self, sizes)
+            turns = turns_of(self.study, self._program(runs[0]))
+            launched = take_turns(members, turns, order, self, sizes)
         except StartError as error:
             launched = [not_started(str(error))] * len(runs)
-        self._finish_metering()
+        if self.meter:
+            self.meter.finish()
         made = [(run, spec) for sharing, spec in zip(by_process, specs, strict=True) for run in sharing]
         # In the order of the runs; runs of two variants may be equal.
         results = {id(run): (spec, result) for (run, spec), result in zip(made, launched, strict=True)}
@@ -203,10 +196,6 @@ class LocalEngine(Surroundings):
         if self.meter:
             self.meter.forget()
 
-    def _finish_metering(self) -> None:
-        if self.meter:
-            self.meter.finish()
-
     def _metered(self, run: Run, launched: LaunchResult, started_at: str) -> tuple[MeterEnergy, ...]:
         if self.meter is None or not run.metered or launched.outcome.status != "ok":
             return ()
@@ -221,16 +210,12 @@ class LocalEngine(Surroundings):
     def _gets_ready_in_company(self, point: Point) -> bool:
         """Whether a process may get ready while others do, which needs a network of ours on CPUs.
 
-        A user's own workload may measure while it gets ready, compilers for a GPU choose kernels by the clock, and the
-        replicas of a pack get ready together already.
+        Others may measure meanwhile: users' own workloads, and compilers for a GPU.
         """
         if point.mode == PROGRAM_MODE or point.device == GPU or point.replicas > 1:
             return False
         parsed = workload(self.workloads.get(point.workload, point.workload))
         return isinstance(parsed, Named) and read_catalogue()[parsed.name].layers is not None
-
-    def _turns(self, run: Run) -> Turns:
-        return turns_of(self.study, self._program(run))
 
     def _row(self, run: Run, spec: ChildSpec | PackSpec, launched: LaunchResult, started_at: str) -> Row:
         process = spec.replicas[0] if isinstance(spec, PackSpec) else spec
@@ -347,7 +332,8 @@ class LocalEngine(Surroundings):
     def _request(self, run: Run, cpus: CpuSet, beside: CpuSet | None) -> RunRequest:
         point = run.point
         program = self._program(run)
-        siblings = self._idle_siblings(cpus)
+        # Any load on idle CPUs of the same cores slows the run down.
+        siblings = frozenset().union(*(core for core in self.topology.cores if cpus.intersection(core))) - cpus
         others = frozenset(self.own_cpus) - cpus - siblings if program and program.needs_others else frozenset[int]()
         return RunRequest(
             workload=_program_spec(program, point, cpus, others or frozenset(self.own_cpus))
@@ -393,11 +379,6 @@ class LocalEngine(Surroundings):
         """The program of a run, which may be missing from the study."""
         name = run.point.workload
         return self.programs.get(name) or short_program(name)
-
-    def _idle_siblings(self, cpus: CpuSet) -> CpuSet:
-        """CPUs outside the run that share a core with it: any load there slows the run down."""
-        core_of = self.topology.core_of()
-        return frozenset(sibling for cpu in cpus for sibling in core_of[cpu]) - cpus
 
 
 def _processes(run: Run, spec: ChildSpec | PackSpec) -> list[tuple[Run, ChildSpec]]:

@@ -1,7 +1,6 @@
 """One sweep at a time on a machine: a lock shared by all users of the program.
 
-The lock is the kernel's (flock): the kernel releases it when its holder dies in any way, and knows the holder. The
-program never writes to the file, so a file that another user has put there is safe.
+The kernel releases the lock (flock) when its holder dies in any way. The program never writes to the file.
 """
 
 import fcntl

@@ -5,7 +5,7 @@ A row is on disk before anything else learns of it, and the schedule knows it be
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from scaling.analysis.summary import Launch
 from scaling.results.rows import Row, planned_launch
@@ -14,7 +14,6 @@ from scaling.study.planning import Point, Run, estimated_seconds
 from scaling.study.spec import Study
 
 T = TypeVar("T", Row, TracedRow)
-Item = TypeVar("Item", contravariant=True)
 
 
 class Runs:
@@ -54,23 +53,16 @@ class Runs:
         return self.deadline is None or self.now() + estimated_seconds(runs, self.study, self.walls) <= self.deadline
 
 
-class Appendable(Protocol[Item]):
-    """A store of rows or traced rows."""
-
-    def append(self, item: Item) -> None:
-        """Append an item, whole or not at all."""
-
-
 def measure(
     schedule: Runs,
     results: Iterable[T],
-    store: Appendable[T],
+    store: Callable[[T], object],
     on_row: Callable[[T], None],
     check_stop: Callable[[], None] = lambda: None,
 ) -> None:
     """Store the results of a schedule's runs; `on_row` is called after the row is stored and the schedule knows it."""
     for result in results:
-        store.append(result)
+        store(result)
         schedule.record(planned_launch(result.row if isinstance(result, TracedRow) else result))
         on_row(result)
         check_stop()

@@ -1,8 +1,7 @@
 """The mark of a sweep, which identifies all processes that it has started, even after their parents have changed.
 
-Processes carry it twice: as an environment variable, from their first instruction on, which programs may clear or
-overwrite; and as the soft limit on file locks, which all processes inherit, every user can read, and the kernel has not
-used since Linux 2.4, so no program changes it by accident.
+Processes carry it twice: as an environment variable, which programs may clear or overwrite; and as the soft limit on
+file locks, which all processes inherit, every user can read, and the kernel has not used since Linux 2.4.
 """
 
 import os

@@ -27,10 +27,7 @@ def policy(memory: str, cpus: CpuSet, nodes: Sequence[Node]) -> Policy | None:
 
 
 def apply_policy(chosen: Policy) -> bool:
-    """Set a policy for this thread and its children; returns False if the kernel or a container refuses it.
-
-    This is not an error: the worker reads back the actual policy, and the row records it.
-    """
+    """Set a policy for this thread and its children; returns False if it is refused: rows record the actual policy."""
     mode, nodes = chosen
     number = SYSCALL.get(platform.machine())
     if number is None:

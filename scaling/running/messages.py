@@ -1,13 +1,11 @@
 """The messages between processes and their codec: JSON with the name of the type and its fields.
 
-Parent and child: the parent sends `RunRequest`, the child replies `RunResult` or `RunFailure`. A child that takes turns
-first sends `RunReady`, and answers every `TurnRequest` with `TurnDone`. Parent and fork server: the parent sends
-`ServerSetup`, the server replies `ServerReady`; then the parent sends descriptors of pipes, and the server replies
-`ChildStarted` or `Refusal`.
+A child replies to `RunRequest` by `RunResult` or `RunFailure`; if it takes turns, it first sends `RunReady`, and
+`TurnDone` for every `TurnRequest`. A fork server replies to `ServerSetup` by `ServerReady`, and to descriptors of pipes
+by `ChildStarted` or `Refusal`.
 
-A request comes from the process that started its reader, so it is trusted. A reply comes from a process in which any
-code may run, so msgspec checks its types. The child reads requests before it has checked its affinity, so this module
-imports only the standard library and modules of ours that do the same.
+A request is trusted. A reply comes from a process in which any code may run, so msgspec checks its types. The child
+pays for the imports of this module, which are few.
 """
 
 import json

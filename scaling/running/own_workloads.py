@@ -1,7 +1,7 @@
 """Makes an object from a user's file into a workload that the worker can measure.
 
-The object is a `Network`, a model with a batch, a function or other callable whose call is a step, an object with a
-`step` method, or a function that returns one of these. Frameworks are recognised among the imported modules.
+The object is a `Network`, a model with a batch, a callable whose call is a step, an object with a `step` method, or a
+function that returns one of these.
 """
 
 import inspect

@@ -1,12 +1,11 @@
 """A pack: the replicas of one run, each a pinned process, with the interface of a single `Child`.
 
-They begin every turn at the same moment, shortly after the request, by the clock that all processes of a machine share.
-If one hangs, fails or dies, the run has failed for its reason, and the others are ended.
+They begin every turn at the same moment. If one hangs, fails or dies, the run has failed for its reason.
 """
 
 import selectors
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -15,11 +14,12 @@ from typing import Any
 from scaling.analysis.packs import ReplicaRun, merge
 from scaling.analysis.turns import WARMUP_ROUND
 from scaling.analysis.witness import Witness
-from scaling.machine.cpulist import format_list, parse_list
+from scaling.machine.cpulist import format_list
 from scaling.machine.placement import Sharing
 from scaling.results.rows import Outcome, Sections
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild
 from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode, encode
+from scaling.running.witness import known, union
 
 # The time from the request of a turn to its start, in which stopped processes wake up and read the request.
 LEAD_SECONDS = 0.1
@@ -34,11 +34,6 @@ class PackSpec:
     measured: int | None = None
 
     @property
-    def timeout_seconds(self) -> float:
-        """The time limit for each answer of a replica."""
-        return self.replicas[0].timeout_seconds
-
-    @property
     def mark(self) -> str:
         """The mark of its sweep."""
         return self.replicas[0].mark
@@ -46,7 +41,7 @@ class PackSpec:
     @property
     def cpus(self) -> frozenset[int]:
         """The CPUs of all replicas."""
-        return _union(replica.request.cpus for replica in self.replicas)
+        return union(replica.request.cpus for replica in self.replicas)
 
 
 class PackedChildren:
@@ -87,7 +82,7 @@ class PackedChildren:
 
     def _sleep_until(self, is_settled: Callable[[], bool], late: Callable[[], list[Child]]) -> None:
         """Read messages until the condition holds; after the deadline, the first late replica has timed out."""
-        deadline = time.monotonic() + self.spec.timeout_seconds
+        deadline = time.monotonic() + self.spec.replicas[0].timeout_seconds
         with selectors.DefaultSelector() as selector:
             for child in self.children:
                 if not child.is_over:
@@ -190,7 +185,7 @@ def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
         cautions=tuple(dict.fromkeys(caution for outcome in outcomes for caution in outcome.cautions)),
         pack=merged.pack,
         sections=Sections(
-            **{name: _known(max, [getattr(own, name) for own in sections]) for name in Sections.__struct_fields__}
+            **{name: known(max, [getattr(own, name) for own in sections]) for name in Sections.__struct_fields__}
         ),
     )
     if not any(turn.seconds > 0 for turn in counted):
@@ -200,38 +195,23 @@ def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
     return LaunchResult(outcome, witness, results[0].versions, spans=results[0].spans)
 
 
-# How the witnesses of replicas become one; values that are not named here are summed.
+# How parts of the witnesses of replicas become one: the first replica's, combined, or summed if not named here.
 _ONE_FOR_ALL = ("intra_pool", "inter_pool", "pipeline_pool", "parent_cpu_seconds")
+_MASKS = ("cpus_at_start", "cpus_at_end")
 _OF_THE_MACHINE = ("elsewhere_busy_seconds", "pressure_seconds", "temperature_celsius", "energy_joules")
-_LARGEST = ("mapped_file_bytes", *_OF_THE_MACHINE)
+_COMBINED: dict[str, Callable[[Sequence[Any]], Any]] = {
+    **dict.fromkeys((*_MASKS, "cpus_visited"), lambda lists: format_list(union(lists))),
+    **dict.fromkeys(("mapped_file_bytes", *_OF_THE_MACHINE), max),
+    "memory_policy": lambda policies: ", ".join(dict.fromkeys(policies)),
+    "mhz": fmean,
+}
 
 
 def _merge_witnesses(witnesses: Sequence[Witness], masks: Sequence[str]) -> Witness:
-    merged: dict[str, Any] = {}
-    for name in Witness.__dataclass_fields__:
-        values = [getattr(witness, name) for witness in witnesses]
-        if name in ("cpus_at_start", "cpus_at_end"):
-            merged[name] = _all_masks(values, masks)
-        elif name == "cpus_visited":
-            merged[name] = _known(lambda texts: format_list(_union(texts)), values)
-        elif name == "memory_policy":
-            merged[name] = _known(lambda texts: ", ".join(dict.fromkeys(texts)), values)
-        elif name in _ONE_FOR_ALL:
-            merged[name] = values[0]
-        else:
-            merged[name] = _known(max if name in _LARGEST else fmean if name == "mhz" else sum, values)
+    values = {name: [getattr(witness, name) for witness in witnesses] for name in Witness.__dataclass_fields__}
+    merged = {name: known(_COMBINED.get(name, sum), own) for name, own in values.items()}
+    merged |= {name: values[name][0] for name in _ONE_FOR_ALL}
+    for name in _MASKS:  # if a replica has other CPUs than requested, only these, so that the row shows it
+        wrong = [mask for mask, own in zip(values[name], masks, strict=True) if mask not in (None, own)]
+        merged |= {name: wrong[0]} if wrong else {}
     return Witness(**merged)
-
-
-def _all_masks(masks: Sequence[str | None], wanted: Sequence[str]) -> str | None:
-    """The CPUs of all replicas; if a replica has other CPUs than requested, only these, so that the row shows it."""
-    wrong = [mask for mask, own in zip(masks, wanted, strict=True) if mask is not None and mask != own]
-    return wrong[0] if wrong else _known(lambda texts: format_list(_union(texts)), masks)
-
-
-def _union(texts: Iterable[str]) -> frozenset[int]:
-    return frozenset().union(*map(parse_list, texts))
-
-
-def _known(function: Callable[[list[Any]], Any], values: Sequence[Any]) -> Any:
-    return None if any(value is None for value in values) else function(list(values))

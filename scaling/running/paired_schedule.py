@@ -1,10 +1,7 @@
 """The order of cohorts when two variants of a study take turns with each other.
 
-A cohort has all core counts of a series on both sides, so a disturbance of the machine affects both. Only whole cohorts
-count: a cohort that a crash cut short, or whose rows were set aside, is repeated as a whole under new launch numbers.
-
-A budget adds whole cohorts after the study's own while they fit, as many as the variance of the ratios so far requires,
-and at least five per series: as in `scaling.running.schedule`.
+A cohort has all core counts of a series on both sides. Only whole cohorts count: one that a crash cut short, or whose
+rows were set aside, is repeated under new launch numbers. A budget adds cohorts as in `scaling.running.schedule`.
 """
 
 import random
@@ -58,8 +55,7 @@ class _SeriesPair:
         return paired_estimates(one, other)
 
     def cohorts_wanted(self, precision: float) -> int:
-        """Cohorts that should bring all ratios to a precision: at least 5, at most twice the present, 0 if all launches
-        failed."""
+        """Cohorts for a precision of all ratios: at least 5, at most twice the present, 0 if all launches failed."""
         needed = max((enlarged(pairs, ratio.half_width, precision) for pairs, ratio in self.ratios()), default=0.0)
         return int(min(max(needed, LEAST_LAUNCHES), 2 * max(self.whole_cohorts, 1))) if needed else 0
 
@@ -123,8 +119,7 @@ class PairedSchedule(Runs):
         return cohort
 
     def _further_cohort(self) -> list[tuple[int, Run]]:
-        """A cohort of the imprecise series with the fewest; the wanted numbers are updated once all series have
-        theirs."""
+        """A cohort of the imprecise series with the fewest; once all have their wanted number, it is updated."""
         if not (short := self._short_pairs()):
             self._wanted = [pair.cohorts_wanted(self.study.precision) for pair in self._pairs]
             short = self._short_pairs()

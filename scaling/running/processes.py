@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import pwd
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -42,36 +41,26 @@ def ending(code: int) -> str:
 
 def describe(pid: int) -> str:
     """A process by its number, name and user: 'process 4711 (sleep) of user root'."""
-    with suppress(OSError, KeyError, ValueError):
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-        return f"process {pid} ({status['Name']}) of user {_user(int(status['Uid'].split()[0]))}"
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return f"process {pid} ({process.name()}) of user {process.username()}"
     return f"process {pid}"
-
-
-def _user(number: int) -> str:
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
 
 
 def end_group(leader: int) -> bool:
     """Kill a process group at once; returns False if it now belongs to another user."""
-    try:
-        os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
+    with suppress(ProcessLookupError):
+        try:
+            os.killpg(leader, signal.SIGKILL)
+        except PermissionError:
+            return False
     return True
 
 
 def end_children(mark: str, spared: set[int]) -> list[str]:
     """Kill and reap our children with a mark, except the spared; returns descriptions of other users' processes.
 
-    Children of the calling program have no mark and are left alone. The children of killed processes become ours, so
-    this repeats until no new process appears.
+    The children of killed processes become ours, so this repeats until no new process appears.
     """
     foreign: dict[int, str] = {}
     while strays := {pid for pid in children() - spared - foreign.keys() if wears_mark(pid, mark)}:

@@ -1,8 +1,7 @@
 """The files that are measured: a program's executable, its script, a user's module.
 
-Modules that a Python file imports from its own folder belong to it, as far as its import statements show. Data files of
-a program do not, and our own workloads have no files. A sweep does not continue in a folder if a file of its rows has
-changed.
+Modules that a Python file imports from its own folder belong to it. Data files of a program do not, and our own
+workloads have no files. A sweep does not continue in a folder if a file of its rows has changed.
 """
 
 import ast

@@ -1,9 +1,8 @@
 """Control groups with a CPU quota: made for a run, joined by its process, removed after it.
 
-In every period of a tenth of a second the threads of a group may use CPU time up to their quota. Then they are stopped
-until the next period, and the kernel counts a throttled period (bandwidth control: Turner, Rao & Rao, Linux Symposium
-2010). A container's CPU limit works the same way. Both versions of control groups are supported; a group is made below
-ours or, since version 2 allows no groups below a group with processes, beside it.
+In every period the threads of a group may use CPU time up to their quota, as with a container's CPU limit (bandwidth
+control: Turner, Rao & Rao, Linux Symposium 2010). A group of either version is made below ours or, since version 2
+allows no groups below a group with processes, beside it.
 """
 
 from collections.abc import Sequence

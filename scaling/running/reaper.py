@@ -1,8 +1,6 @@
 """Ends everything that a killed sweep leaves behind: a process that waits for the sweep's end and then cleans up.
 
-It sleeps until the sweep closes it or ends (`pidfd`), by SIGKILL too. Everything that the sweep started carries the
-sweep's mark, including daemons that left their session and cleared their environment. The reaper shares the sweep's
-machine-wide lock, which is free again only once nothing of the sweep is left.
+It sleeps until the sweep closes it or ends (`pidfd`), by SIGKILL too, and shares the sweep's machine-wide lock.
 """
 
 import fcntl
@@ -18,6 +16,8 @@ from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from scaling.running import quota_groups, scratch
 from scaling.running.marks import is_zombie, wears_mark
@@ -104,8 +104,7 @@ class Reaper:
 
 
 def watch() -> None:
-    """Sleep until the sweep is gone, then end processes with its mark, remove its folders and groups, and restore
-    caps."""
+    """Sleep until the sweep is gone, then end its processes, remove its folders and groups, and restore caps."""
     pipe = FileIO(sys.stdin.fileno(), closefd=False)
     setup = json.loads(pipe.readline())
     if setup["caps"]:  # imported while the sweep is alive
@@ -140,16 +139,12 @@ def _end_all(mark: str, spared: set[int], quiet_looks: int) -> set[int]:
     deadline = time.monotonic() + LONGEST_SECONDS
     quiet, left = 0, set[int]()
     while quiet < quiet_looks and time.monotonic() < deadline:
-        marked = [pid for pid in _processes() if pid not in spared | left and wears_mark(pid, mark)]
+        marked = [pid for pid in psutil.pids() if pid not in spared | left and wears_mark(pid, mark)]
         ended = [_end(pid, left) for pid in marked if not is_zombie(pid)]
         quiet = 0 if any(ended) else quiet + 1
         if quiet_looks > 1 or any(ended):
             time.sleep(SECONDS_BETWEEN_LOOKS)
     return left
-
-
-def _processes() -> list[int]:
-    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
 
 
 def _end(pid: int, left: set[int]) -> bool:

@@ -1,12 +1,10 @@
 """The order of runs: the study's own, then more for wide intervals, within a budget or until intervals are narrow
 enough.
 
-Blocks are always completed: every point of a block sees the same period, so slow drift affects all points alike. When
-processes take turns, a block is a cohort: all core counts of a series. A budget adds launches to all core counts of a
-series together, after the study's own, and never stops before five launches: a point whose first launches happen to
-agree must not stop early, and both sides of a ratio must estimate the same quantity. The number of additional launches
-is decided in stages from the variance so far (Stein, Annals of Mathematical Statistics 16, 1945), not after each
-launch.
+Blocks are always completed, so slow drift affects all points alike. When processes take turns, a block is a cohort: all
+core counts of a series. A budget adds launches to all core counts of a series together, to at least five, since the
+first may happen to agree. Their number is decided in stages from the variance so far (Stein, Annals of Mathematical
+Statistics 16, 1945), not after each launch.
 """
 
 import random
@@ -14,11 +12,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 
 from scaling.analysis.sample_size import launches_needed, steps_per_launch
 from scaling.analysis.speedup import ScalingPoint, speedups
-from scaling.analysis.summary import Launch, Summary, summarize
+from scaling.analysis.summary import Launch, summarize
 from scaling.running.loop import Runs
 from scaling.study.planning import Cohort, Point, Run, programs_of
 from scaling.study.spec import Study
@@ -96,10 +94,6 @@ class Schedule(Runs):
         if launch.wall_seconds is not None:
             self.walls[launch.point] = launch.wall_seconds
 
-    def summaries(self) -> list[Summary]:
-        """The summary of every point so far."""
-        return summarize(launch for known in self.launches.values() for launch in known)
-
     def _cohorts(self) -> Iterator[list[Run]]:
         """The study's cohorts, then further launches of the series that need them, within the budget."""
         for cohort in _by_series(self.pending):
@@ -131,8 +125,7 @@ class Schedule(Runs):
                 return  # the budget is over
 
     def _launches_wanted(self) -> dict[Point, int]:
-        """The launches that each imprecise series needs, by its baseline: at least 5, at most twice the present
-        number."""
+        """The launches of each imprecise series by its baseline: at least 5, at most twice the present number."""
         wanted: dict[Point, int] = {}
         for point in self.judged_points():
             baseline = point.summary.point.baseline
@@ -162,7 +155,8 @@ class Schedule(Runs):
 
     def judged_points(self) -> list[ScalingPoint]:
         """The points whose precision counts: the speedups of a series or, without any, its time."""
-        planned = [point for point in speedups(self.summaries()) if point.summary.point in self.runs_of_points]
+        summaries = summarize(chain.from_iterable(self.launches.values()))
+        planned = [point for point in speedups(summaries) if point.summary.point in self.runs_of_points]
         sped_up = {point.summary.point.baseline for point in planned if _is_sped_up(point.summary.point)}
         return [
             point

@@ -1,9 +1,4 @@
-"""The scratch folder of a sweep: private to this user, with an unpredictable name.
-
-Runs get a folder inside it, which is emptied for each run, since a run exits at once and leaves the files that its
-framework would have removed at exit. The outer folder stays from the first run to the last, so no other user can
-replace it.
-"""
+"""The scratch folder of a sweep, private to this user; runs get a folder inside it, which is emptied for each run."""
 
 import os
 import shutil

@@ -1,9 +1,8 @@
 """The sweep's view of the servers that fork runs: started when first needed, asked for children, ended with the sweep.
 
-There is a server for each combination of settings that must be fixed before imports: the interpreter, the environment,
-the memory policy, and the imported modules. Two launches of a point never share a server: random effects of loading
+There is a server for each combination of settings that must be fixed before imports. Random effects of loading
 libraries (addresses, hash order, the size of the environment) are drawn anew for every launch, as in a fresh
-interpreter. So servers come in generations, and a new generation begins when a point returns: once per block.
+interpreter: servers come in generations, and a new generation begins when a point returns, once per block.
 """
 
 import ast
@@ -78,8 +77,7 @@ class Servers:
         return self.generation
 
     def begin(self, preparations: Iterable[Preparation], following: Iterable[Preparation] = ()) -> None:
-        """Start servers so that they import together, with servers of later generations (`following`); failures show on
-        use."""
+        """Start servers, which import together, with some of later generations (`following`); failures show on use."""
         missing = [wanted for wanted in preparations if wanted not in self._servers and wanted not in self._spares]
         room = self._room() if missing else 0
         for preparation in missing:
@@ -205,11 +203,10 @@ def _start(preparation: Preparation, connection: socket.socket, number: int) -> 
 
 
 def modules_for(text: str, framework: str) -> tuple[str, ...]:
-    """The modules that a server imports for a workload: never more than the workload imports itself, and not the
-    workload.
+    """The modules that a server imports for a workload: never more than the workload imports itself.
 
     A user's file gets the framework only if nothing but imports precedes its import in the file: variables that the
-    file sets first would otherwise come too late. Without modules, the child imports as it goes.
+    file sets first would otherwise come too late.
     """
     ours = f"scaling.running.frameworks.{framework}"
     parsed = workload(text)

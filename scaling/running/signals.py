@@ -1,7 +1,6 @@
 """Requests to stop the program: Ctrl-C, SIGTERM, SIGHUP.
 
-Python raises a request wherever the main thread is at that moment. In a destructor the request is lost, and in a
-library it may leave a socket open, a lock held, or a job whose number nobody knows.
+Python raises a request wherever the main thread is: lost in a destructor, and in a library with a lock held.
 """
 
 import signal

@@ -1,15 +1,14 @@
 """Observations beside the timed steps: threads, CPUs visited, waiting, steal, pressure and clocks.
 
-The worker reads them itself, without privileges and outside the timed steps; values that the machine does not report
-are None. Processes that the workload has started and that are still alive count as its own, with their threads. The
-processes of a program are gone when it has ended, so the sweep's process samples them from outside (`ProcessTree`).
-Imports nothing heavy: the worker pays for it at every start.
+The worker reads them outside the timed steps; values that the machine does not report are None. Live processes that the
+workload has started count as its own. The processes of a program are gone when it has ended, so the sweep's process
+samples them (`ProcessTree`). Imports nothing heavy: the worker pays for it at every start.
 """
 
 import os
 import resource
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,8 @@ from typing import Any, NamedTuple
 from scaling.analysis.witness import Witness
 from scaling.machine import cgroups
 from scaling.machine.cpulist import CpuSet, format_list, parse_list
-from scaling.running.counters import HardwareCounters
+from scaling.machine.files import named_lines, read_number
+from scaling.running.counters import Counter
 
 ROOT = Path("/")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -86,8 +86,7 @@ class Visits:
 
 
 class ProcessTree:
-    """The peak numbers of threads and bytes below a process, and its CPUs, without processes on CPUs `beside` the
-    run's."""
+    """The most threads and bytes below a process, and its CPUs, without processes on CPUs `beside` the run's."""
 
     def __init__(self, beside: CpuSet = frozenset()) -> None:
         self.beside = beside
@@ -137,7 +136,7 @@ def _resident_bytes(process: str) -> int:
     return 0
 
 
-def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters, beside: CpuSet = frozenset()) -> Reading:
+def read(cpus: CpuSet, siblings: CpuSet, hardware: Mapping[str, Counter], beside: CpuSet = frozenset()) -> Reading:
     """The counters now; CPUs `beside` these belong to the same run and count as neither its own nor other load."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)  # children that have ended and were waited for
@@ -151,7 +150,7 @@ def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters, beside: Cpu
         + own.ru_stime
         + children.ru_utime
         + children.ru_stime
-        + sum(map(_cpu_seconds, processes[1:])),
+        + sum(map(process_cpu_seconds, processes[1:])),
         waits=waits,
         clock_seconds=now,
         busy_ticks=_sum(ticks, "busy", cpus),
@@ -161,12 +160,11 @@ def read(cpus: CpuSet, siblings: CpuSet, hardware: HardwareCounters, beside: Cpu
             "elsewhere_busy_seconds": _sum(ticks, "busy", ticks.keys() - cpus - siblings - beside),
             "steal_seconds": _sum(ticks, "steal", cpus),
             "pressure_seconds": int(pressure.splitlines()[0].rpartition("total=")[2]) if pressure else None,
-            "throttled_periods": cgroups.throttled_periods(ROOT),
-            "quota_periods": cgroups.quota_periods(ROOT),
+            "throttled_periods": cgroups.bandwidth_count(ROOT, "nr_throttled"),
+            "quota_periods": cgroups.bandwidth_count(ROOT, "nr_periods"),
             "involuntary_switches": own.ru_nivcsw + children.ru_nivcsw,
             "voluntary_switches": own.ru_nvcsw + children.ru_nvcsw,
-            "instructions": hardware.instructions.read(),
-            "cycles": hardware.cycles.read(),
+            **{name: counter.read() for name, counter in hardware.items()},
         },
     )
 
@@ -194,25 +192,28 @@ def witness(
     }
 
 
-# Parts of a witness that are not summed over several stretches of a run.
-HIGHEST = ("threads", "busy_threads", "temperature_celsius")
-MEAN = ("mhz",)
-VISITED = "cpus_visited"
+# How a part of a witness becomes one for several stretches of a run; other parts are summed.
+OF_STRETCHES: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "cpus_visited": lambda lists: format_list(union(lists)),
+    "mhz": lambda clocks: sum(clocks) / len(clocks),
+    **dict.fromkeys(("threads", "busy_threads", "temperature_celsius"), max),
+}
 
 
 def total(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The witness of several stretches of a run together; a value that is unknown in one stretch is unknown."""
-    return {name: _total_of(name, [part[name] for part in parts]) for name in (parts[0] if parts else {})}
+    names = parts[0] if parts else ()
+    return {name: known(OF_STRETCHES.get(name, sum), [part[name] for part in parts]) for name in names}
 
 
-def _total_of(name: str, values: Sequence[Any]) -> Any:
-    if name == VISITED:
-        return format_list(frozenset().union(*map(parse_list, values)))
-    if any(value is None for value in values):
-        return None
-    if name in HIGHEST:
-        return max(values)
-    return sum(values) / len(values) if name in MEAN else sum(values)
+def known(combine: Callable[[Sequence[Any]], Any], values: Sequence[Any]) -> Any:
+    """Combined values; None if one of them is unknown."""
+    return None if any(value is None for value in values) else combine(values)
+
+
+def union(lists: Iterable[str]) -> CpuSet:
+    """The CPUs of several lists."""
+    return frozenset().union(*map(parse_list, lists))
 
 
 def memory_policy() -> str | None:
@@ -226,12 +227,11 @@ def memory_policy() -> str | None:
 
 
 def memory_bytes() -> dict[str, int | None]:
-    """The peak memory of this process or of a program it started, and the part of it that is mapped files.
+    """The peak memory of this process or of a program it started, and its part in mapped files, which processes share.
 
-    Mapped files are the code of libraries, which processes share and whose size depends on the page cache. ru_maxrss
-    would not do for this process: across an exec it keeps the size of the parent that forked it.
+    ru_maxrss would not do for this process: across an exec it keeps the size of the parent that forked it.
     """
-    status = dict(line.split(":", 1) for line in (_text("/proc/self/status") or "").splitlines())
+    status = named_lines(Path("/proc/self/status"))
     own, mapped = (1024 * int(status[name].split()[0]) if name in status else None for name in ("VmHWM", "RssFile"))
     children = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return {"max_rss_bytes": max(own or 0, children), "mapped_file_bytes": mapped}
@@ -264,7 +264,7 @@ def _waits(processes: Iterable[int]) -> dict[int, tuple[int, int]]:
     return waits
 
 
-def _cpu_seconds(process: int) -> float:
+def process_cpu_seconds(process: int) -> float:
     """The CPU time of another process by its clock, which includes threads that have ended."""
     try:
         return time.clock_gettime(~process << 3 | SCHEDULER_CLOCK)  # as clock_getcpuclockid(3) makes it
@@ -275,9 +275,8 @@ def _cpu_seconds(process: int) -> float:
 def _busy_seconds(before: Reading, after: Reading, cpus: int) -> float | None:
     """The time that this number of CPUs was busy between two readings, with work of any process.
 
-    A tick counts the process that runs at that moment as busy for the whole tick, and CPUs that work and pause together
-    are all sampled at work, or all idle. Most kernels clock the pauses of an idle CPU exactly, which gives an upper
-    limit.
+    A tick counts as busy as a whole if a process runs at that moment. Most kernels clock the pauses of an idle CPU
+    exactly, which gives an upper limit.
     """
     seen = _difference(before.busy_ticks, after.busy_ticks, TICK)
     unused = _difference(before.unused_ticks, after.unused_ticks, TICK)
@@ -304,14 +303,14 @@ def _sum(ticks: Mapping[int, Mapping[str, int]], kind: str, cpus: Iterable[int])
 
 def _mhz(cpus: CpuSet) -> float | None:
     """The mean clock of CPUs; None if it is unknown, as in most virtual machines."""
-    clocks = [_number(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq") for cpu in cpus]
+    clocks = [read_number(Path(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq")) for cpu in cpus]
     known = [clock for clock in clocks if clock is not None]
     return sum(known) / len(known) / 1000 if known and len(known) == len(clocks) else None
 
 
 def _temperature() -> float | None:
     zones = [
-        _number(f"{zone}/temp")
+        read_number(zone / "temp")
         for zone in sorted(Path("/sys/class/thermal").glob("thermal_zone*"))
         if any(word in (_text(f"{zone}/type") or "").lower() for word in ("cpu", "pkg", "core", "soc"))
     ]
@@ -324,11 +323,6 @@ def _difference(before: int | None, after: int | None, unit: float) -> float | N
     if before is None or after is None or after < before:
         return None
     return (after - before) * unit
-
-
-def _number(path: str) -> int | None:
-    text = _text(path)
-    return int(text) if text and text.strip().lstrip("-").isdecimal() else None
 
 
 def _text(path: str) -> str | None:

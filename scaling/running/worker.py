@@ -1,9 +1,8 @@
 """The child: checks its affinity mask, builds a workload, times its steps, and replies on its own pipe.
 
 The launcher starts it as `python -c "…; main(started_ns)" REPLY_FD CONTROL_FD`, or a server forks it and calls
-`run_and_exit`. Its run comes through its control pipe, since every user can read a command line. It never prints:
-networks and libraries do, so stdout has no meaning. It imports little, because every start pays for it, and nothing
-that starts threads before it has checked its mask.
+`run_and_exit`. Its run comes through its control pipe, since every user can read a command line. It imports little,
+because every start pays for it, and nothing that starts threads before it has checked its mask.
 """
 
 import importlib.util
@@ -25,7 +24,7 @@ from scaling.analysis.witness import Witness
 from scaling.errors import escape_text, to_install
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.running import quota_groups, witness
-from scaling.running.counters import HardwareCounters
+from scaling.running.counters import Counter, hardware_counters
 from scaling.running.marks import wear_mark
 from scaling.running.messages import (
     RunFailure,
@@ -62,17 +61,6 @@ LONGEST_REASON = 1000
 NAMED_VERSIONS = ("numpy", "keras", *(package for facts in FRAMEWORKS.values() for package in facts.packages))
 
 KERAS = "keras"  # comes with the extra of every framework
-
-
-class Limits(NamedTuple):
-    """The relative precision that a launch needs for its median, its time limit, and its number of steps if known.
-
-    Earlier launches determine the number of steps, from the cost and benefit of a launch and a step; then it decides.
-    """
-
-    precision: float
-    max_seconds: float
-    steps: int | None = None
 
 
 class Pipes:
@@ -116,7 +104,7 @@ def run_and_exit(request: RunRequest, pipes: Pipes, started_ns: int) -> NoReturn
         pipes.send(measure(request, started_ns, pipes))
     except BaseException as error:
         pipes.send(RunFailure(reason(error)))
-        if not _explains_itself(error):
+        if not getattr(error, "explains_itself", False):
             traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -131,7 +119,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     if cpus != parse_list(request.cpus):
         raise RuntimeError(f"CPUs {request.cpus} were requested, but the kernel gave {format_list(cpus)}")
     policy = witness.memory_policy() if request.memory != "none" else None
-    hardware = HardwareCounters()  # counts the threads that are started from here on
+    hardware = hardware_counters()  # counts the threads that are started from here on
 
     # `workloads` is imported only now: threads inherit the CPUs they are started on.
     factory = _load_factory(request.workload)
@@ -155,7 +143,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     elif request.warmup is not None and request.steps is not None:
         measured = _take_fixed_steps(workload, steps, request.warmup, request.steps, cpu_sets)
     else:
-        measured = _take_steps(workload, steps, Limits(request.precision, request.max_seconds, request.steps), cpu_sets)
+        measured = _take_steps(workload, steps, request, cpu_sets)
     if is_program:
         workload.close()
     profiled = framework.profile_device(workload) if framework and request.device != "cpu" else None
@@ -241,7 +229,7 @@ class RunCpus(NamedTuple):
 
     cpus: frozenset[int]
     siblings: frozenset[int]
-    hardware: HardwareCounters
+    hardware: Mapping[str, Counter]
     pipeline: frozenset[int] = frozenset()
     beside: frozenset[int] = frozenset()
 
@@ -265,7 +253,7 @@ class Measured(NamedTuple):
     spans: Sequence[TurnSpan] = ()
 
 
-def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: RunCpus) -> Measured:
+def _take_steps(workload: Any, steps: list[float], request: RunRequest, cpu_sets: RunCpus) -> Measured:
     visits = witness.Visits()
     before = cpu_sets.read()
     start = time.perf_counter()
@@ -274,8 +262,8 @@ def _take_steps(workload: Any, steps: list[float], limits: Limits, cpu_sets: Run
         steps += _time_step(workload.step)
         visits.look()
         elapsed = time.perf_counter() - start
-        if len(steps) >= check_at or elapsed >= limits.max_seconds:
-            ended_by = stop_reason(steps, elapsed, limits)
+        if len(steps) >= check_at or elapsed >= request.max_seconds:
+            ended_by = stop_reason(steps, elapsed, request)
             check_at = next_check(len(steps))
     end = time.perf_counter()
     counters = _witness(before, cpu_sets, visits)
@@ -495,26 +483,21 @@ def reason(error: BaseException) -> str:
         extra = os.environ.get("KERAS_BACKEND", TENSORFLOW) if missing == KERAS else missing
         return f"it needs {missing}, which is not installed; {to_install(extra)}"
     words = escape_text(" ".join(str(error).split())[:LONGEST_REASON]) or "no message"
-    if _explains_itself(error):
+    if getattr(error, "explains_itself", False):
         return words
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {words} ({os.path.basename(frame.filename)} line {frame.lineno})"
 
 
-def _explains_itself(error: BaseException) -> bool:
-    """Whether the message of an error is sufficient, as for errors of programs."""
-    return getattr(error, "explains_itself", False) is True
-
-
-def stop_reason(step_seconds: Sequence[float], elapsed: float, limits: Limits) -> str | None:
-    """The reason to stop: 'precision', 'steps' or 'max_seconds'; None to go on."""
-    if elapsed >= limits.max_seconds:
+def stop_reason(step_seconds: Sequence[float], elapsed: float, request: RunRequest) -> str | None:
+    """The reason to stop: 'max_seconds', 'steps' if their number is requested, or 'precision'; None to go on."""
+    if elapsed >= request.max_seconds:
         return "max_seconds"
     if len(step_seconds) < LEAST_STEPS:
         return None
-    if limits.steps is not None:
-        return "steps" if len(step_seconds) >= SET_ASIDE + limits.steps else None
-    return "precision" if half_width(step_seconds[SET_ASIDE:]) <= limits.precision else None
+    if request.steps is not None:
+        return "steps" if len(step_seconds) >= SET_ASIDE + request.steps else None
+    return "precision" if half_width(step_seconds[SET_ASIDE:]) <= request.precision else None
 
 
 def half_width(values: Sequence[float]) -> float:

@@ -1,7 +1,7 @@
 """The size of a workload, counted: parameters, multiply-adds, memory of its weights, memory traffic.
 
-Counting builds every network and executes an item or two op by op, which takes long. It happens in a child process, and
-the counts are cached until a workload or the framework changes.
+A child process builds every network and executes an item or two op by op, which takes long, so counts are cached until
+a workload or the framework changes.
 """
 
 import hashlib

@@ -133,7 +133,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
         watch(monitor, schedule),
         open_engine(job, lock_fd, monitor) as engine,
     ):
-        loop.measure(schedule, engine.trace(schedule), store, on_row, check)
+        loop.measure(schedule, engine.trace(schedule), store.append, on_row, check)
 
 
 def _refuse_other_steps(job: ProfileJob) -> None:

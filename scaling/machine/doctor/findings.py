@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partialmethod
 from typing import Literal
 
 State = Literal["spoiler", "caution", "ok", "not available"]
@@ -34,21 +35,14 @@ class Subject:
     why: str
     remedy: str
 
-    def spoiler(self, value: str) -> Finding:
-        """A finding that makes figures wrong."""
-        return Finding(self.name, "spoiler", value, self.why, self.remedy)
+    def finding(self, state: State, value: str) -> Finding:
+        """A finding, which needs the remedy if it makes figures wrong or limits their meaning."""
+        return Finding(self.name, state, value, self.why, self.remedy if state in ("spoiler", "caution") else None)
 
-    def caution(self, value: str) -> Finding:
-        """A finding that limits the meaning of figures."""
-        return Finding(self.name, "caution", value, self.why, self.remedy)
-
-    def ok(self, value: str) -> Finding:
-        """A finding without objection."""
-        return Finding(self.name, "ok", value, self.why, None)
-
-    def not_available(self, reason: str) -> Finding:
-        """The finding for a state that the machine does not report."""
-        return Finding(self.name, "not available", reason, self.why, None)
+    spoiler = partialmethod(finding, "spoiler")
+    caution = partialmethod(finding, "caution")
+    ok = partialmethod(finding, "ok")
+    not_available = partialmethod(finding, "not available")
 
     def grade(self, figure: float, caution_from: float, spoils_from: float, value: str) -> Finding:
         """The finding for a figure, from two thresholds."""

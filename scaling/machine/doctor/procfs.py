@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from scaling.errors import MachineError
-from scaling.machine.cgroups import throttled_periods
+from scaling.machine.cgroups import bandwidth_count
 from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.readings import (
@@ -27,7 +27,7 @@ from scaling.machine.doctor.readings import (
     since_boot,
     span,
 )
-from scaling.machine.files import numbered_folders, read_number, read_text
+from scaling.machine.files import named_lines, numbered_folders, read_number, read_text
 from scaling.machine.gpus import NVIDIA_DEVICE, Gpu, find_gpu
 from scaling.machine.power import CPU_FOLDER, Range, common_range, find_meters, limit_files, zones
 from scaling.machine.sysfs import HERE
@@ -55,8 +55,8 @@ def read_vitals(root: Path, pause: Callable[[], object] | None = None) -> Vitals
     now = _moment(root)
     return Vitals(
         settings=_settings(root),
-        load=_first_float(root / "proc/loadavg"),
-        pressure=Pressure(_waiting(root / "proc/pressure/cpu"), _waiting(root / "proc/pressure/memory")),
+        load=_first_number(root / "proc/loadavg"),
+        pressure=Pressure(*(_waiting_share(root / "proc/pressure" / resource) for resource in ("cpu", "memory"))),
         memory=_memory(root),
         sensors=(*_zones(root), *_monitors(root)),
         recent=span("just now", before, now) if before else since_boot(now),
@@ -135,7 +135,7 @@ def _turbo(root: Path) -> bool | None:
 
 def _virtual(root: Path) -> bool | None:
     """Whether this is a guest of a hypervisor, by the flag of x86, the platform of POWER, or the firmware."""
-    about = _named_lines(root / "proc/cpuinfo", ":")
+    about = named_lines(root / "proc/cpuinfo")
     if "flags" in about:
         return "hypervisor" in about["flags"].split()
     if about.get("platform") == "PowerNV":
@@ -147,13 +147,13 @@ def _virtual(root: Path) -> bool | None:
 
 
 def _moment(root: Path) -> Moment:
-    swapping = _named_lines(root / "proc/vmstat", " ")
+    swapping = named_lines(root / "proc/vmstat", " ")
     pages = [int(swapping[name]) for name in ("pswpin", "pswpout") if swapping.get(name, "").isdecimal()]
     throttled = None
     with suppress(ValueError):
-        throttled = throttled_periods(root)
+        throttled = bandwidth_count(root, "nr_throttled")
     return Moment(
-        uptime_seconds=_first_float(root / "proc/uptime"),
+        uptime_seconds=_first_number(root / "proc/uptime"),
         ticks=dict(_ticks(root)),
         interrupts=dict(_interrupts(root)),
         swapped_pages=sum(pages) if pages else None,
@@ -183,7 +183,7 @@ def _interrupts(root: Path) -> Iterator[tuple[int, int]]:
 def _memory(root: Path) -> Memory | None:
     kilobytes = {
         name: int(number)
-        for name, text in _named_lines(root / "proc/meminfo", ":").items()
+        for name, text in named_lines(root / "proc/meminfo").items()
         if (number := text.removesuffix(" kB")).isdecimal()
     }
     total, available = kilobytes.get("MemTotal"), kilobytes.get("MemAvailable")
@@ -193,10 +193,10 @@ def _memory(root: Path) -> Memory | None:
     return Memory(1024 * total, None if available is None else 1024 * available, 1024 * swap, 1024 * (swap - free))
 
 
-def _waiting(path: Path) -> float | None:
+def _waiting_share(path: Path) -> float | None:
     """The share of the last ten seconds in which a task waited."""
-    match = re.match(r"some avg10=(\d+(?:\.\d+)?) ", read_text(path) or "")
-    return float(match[1]) / 100 if match else None
+    percent = _first_number(path, "some avg10=")
+    return None if percent is None else percent / 100
 
 
 def _zones(root: Path) -> Iterator[Sensor]:
@@ -222,23 +222,16 @@ def _monitors(root: Path) -> Iterator[Sensor]:
                 yield Sensor(name, reading / 1000, limit / 1000 if limit and limit > 0 else None)
 
 
-def _named_lines(path: Path, separator: str) -> dict[str, str]:
-    """Names and values of the lines of a file; the first line of a name counts."""
-    lines = reversed((read_text(path) or "").splitlines())
-    parted = (line.partition(separator) for line in lines)
-    return {name.strip(): value.strip() for name, present, value in parted if present}
-
-
 def _chosen(path: Path) -> str | None:
     """The word in brackets: 'always [madvise] never'."""
     match = re.search(r"\[(\w+)\]", read_text(path) or "")
     return match[1] if match else None
 
 
-def _first_float(path: Path) -> float | None:
-    """The first number of a line such as '0.52 0.58 0.59 1/467 12345'."""
-    match = re.match(r"\d+(?:\.\d+)?", read_text(path) or "")
-    return float(match[0]) if match else None
+def _first_number(path: Path, before: str = "") -> float | None:
+    """The number at the beginning of a file, after some text."""
+    match = re.match(before + r"(\d+(?:\.\d+)?)", read_text(path) or "")
+    return float(match[1]) if match else None
 
 
 def examine(topology: Topology, root: Path = HERE) -> list[Finding]:

@@ -4,12 +4,20 @@ A module of this package with the name of a framework exports it as `FRAMEWORK`.
 framework and starts nothing in it: no thread, no runtime, no device. A server that forks does no more than that.
 """
 
+import gzip
+import json
 import math
 import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from scaling.analysis.device_profile import DeviceProfile
+from scaling.analysis.device_profile import DeviceProfile, device_profile
 from scaling.analysis.traces import TracedStep
+from scaling.machine.gpus import find_gpu
 from scaling.running.frameworks.feeding import (
     ONE_BATCH,
     Feed,
@@ -19,6 +27,11 @@ from scaling.running.frameworks.feeding import (
     pipeline_pool,
     pipeline_threads,
 )
+
+GPU = "gpu"
+
+# The number of steps on a GPU that are profiled after the measured ones.
+PROFILED_STEPS = 5
 
 POOL_WORDS = {"intra": "intra-op", "inter": "inter-op", "pipeline": "pipeline"}
 
@@ -34,6 +47,14 @@ class FrameworkError(ValueError):
     """A request that a framework cannot meet, in a sentence."""
 
     explains_itself = True
+
+
+def no_gpu(framework: str) -> FrameworkError:
+    """The error of a run whose framework finds no GPU."""
+    return FrameworkError(
+        f"device = 'gpu' needs a GPU, and {framework} finds none; install a build of {framework} for this machine's "
+        "GPU, or set device = 'cpu'"
+    )
 
 
 class NetworkStep:
@@ -132,6 +153,37 @@ class Framework:
     def versions(self) -> dict[str, str]:
         """Facts beyond package versions that explain a result: the GPU, and how its steps are executed."""
         return {}
+
+
+def gpu_facts(name: str) -> dict[str, str]:
+    """The GPU's name in its framework, and its memory and driver if nvidia-ml-py is installed."""
+    try:
+        return {"gpu": name, **find_gpu().facts()}
+    except Exception:  # the package or the driver's library may be missing
+        return {"gpu": name}
+
+
+def profile_steps(
+    step: Callable[[], object], profiler: Callable[[str], AbstractContextManager[Any]]
+) -> DeviceProfile | None:
+    """The profile of a few steps on a GPU by the Chrome trace that a profiler leaves in a folder; None if it fails."""
+    try:
+        with TemporaryDirectory() as folder:
+            with profiler(folder):
+                start = time.perf_counter()
+                for _ in range(PROFILED_STEPS):
+                    step()
+                seconds = time.perf_counter() - start
+            events = [event for path in Path(folder).rglob("*trace.json*") for event in _events(path)]
+        return device_profile(events, PROFILED_STEPS, seconds)
+    except Exception as error:  # the measured steps are valid without it
+        print(f"the steps on the GPU could not be profiled: {error!r}")
+        return None
+
+
+def _events(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as trace:
+        return list(json.load(trace)["traceEvents"])
 
 
 def hyper_parameters(optimizer: Any) -> tuple[str, dict[str, Any]] | None:

@@ -1,8 +1,4 @@
-"""Keras optimizers as torch's fused and foreach kernels: a few calls for all variables together.
-
-Keras itself executes optimizers without such kernels (AdamW, learning-rate schedules). Formulas and hyper-parameters
-are the Keras optimizer's, which a test checks.
-"""
+"""Keras optimizers as torch's fused and foreach kernels, with Keras's formulas; Keras itself executes all others."""
 
 from collections.abc import Callable, Sequence
 from math import sqrt

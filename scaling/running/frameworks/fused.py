@@ -1,8 +1,4 @@
-"""Keras optimizers as TensorFlow's fused kernels: one operation per variable instead of Keras's dozen.
-
-Keras itself executes optimizers without a kernel (AdamW, learning-rate schedules). Formulas and hyper-parameters are
-the Keras optimizer's, which a test checks.
-"""
+"""Keras optimizers as TensorFlow's fused kernels, with Keras's formulas; Keras itself executes all others."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,9 +1,9 @@
 """A step of torch as one CUDA graph: captured after a few calls, then replayed without its Python.
 
-A graph repeats kernels on the same memory. A step can be captured if it has fixed shapes, keeps its state in place and
-never waits for the device or copies from the host. Numbers that Python sends to the device become constants, made once.
-Other obstacles are detected while the step still runs op by op, since a failed capture can leave the device unusable. A
-step with obstacles stays op by op, and its row names them.
+A step can be captured if it has fixed shapes, keeps its state in place and never waits for the device or copies from
+the host. Numbers that Python sends to the device become constants, made once. Other obstacles are detected while the
+step still runs op by op, since a failed capture can leave the device unusable. Such a step stays op by op, and its row
+names them.
 """
 
 import gc

@@ -9,8 +9,16 @@ import jax.numpy as jnp
 import keras
 
 from scaling.analysis.device_profile import DeviceProfile
-from scaling.running.frameworks.base import ConvertedTensors, Framework, FrameworkError, NetworkStep
-from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu, profile_steps
+from scaling.running.frameworks.base import (
+    GPU,
+    ConvertedTensors,
+    Framework,
+    FrameworkError,
+    NetworkStep,
+    gpu_facts,
+    no_gpu,
+    profile_steps,
+)
 from scaling.running.frameworks.feeding import ONE_BATCH, Source
 
 Arrays = list[Any]

@@ -1,11 +1,8 @@
 """A trace as spans of time on threads, and the step times that follow. Pure; independent of any framework.
 
-A step has three parts: at least one op is running; no op is running but the call of the step is active (the framework's
-overhead: matching arguments, scheduling ops, waking threads); neither (unexplained).
-
-The event of an op is named `node:Type`; all other event names have no colon, two adjacent colons, or a colon followed
-by a space. Kernels that optimisers substitute for ops have types that begin with an underscore; fused and oneDNN
-kernels count as the op they replace.
+A step has three parts: at least one op is running; only the call of the step is active (the framework's overhead);
+neither (unexplained). The event of an op is named `node:Type`, and no other event matches this. Kernels that optimisers
+substitute for ops have types that begin with an underscore, and count as the op they replace.
 """
 
 import re
@@ -107,7 +104,10 @@ def _traced_step(step: Span, calls: Sequence[Span], ops: Sequence[Span]) -> Trac
 
 def own_times(ops: Iterable[Span]) -> Iterator[tuple[OpKey, int]]:
     """The key and own time of every op; the time of nested ops counts for these alone."""
-    for thread in _by_thread(ops).values():
+    threads: dict[int, list[Span]] = defaultdict(list)
+    for op in sorted(ops, key=lambda op: (op.start, -op.end)):
+        threads[op.thread].append(op)
+    for thread in threads.values():
         own = [op.end - op.start for op in thread]
         around: list[int] = []
         for number, op in enumerate(thread):
@@ -117,13 +117,6 @@ def own_times(ops: Iterable[Span]) -> Iterator[tuple[OpKey, int]]:
                 own[around[-1]] -= min(op.end, thread[around[-1]].end) - op.start
             around.append(number)
         yield from (((op.name, op.purpose), time) for op, time in zip(thread, own, strict=True))
-
-
-def _by_thread(ops: Iterable[Span]) -> dict[int, list[Span]]:
-    threads: dict[int, list[Span]] = defaultdict(list)
-    for op in sorted(ops, key=lambda op: (op.start, -op.end)):
-        threads[op.thread].append(op)
-    return threads
 
 
 def busy_time(spans: Iterable[Span]) -> int:

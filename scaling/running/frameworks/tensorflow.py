@@ -11,8 +11,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from scaling.analysis.traces import TracedStep
-from scaling.running.frameworks.base import Framework, NetworkStep
-from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu
+from scaling.running.frameworks.base import GPU, Framework, NetworkStep, gpu_facts, no_gpu
 from scaling.running.frameworks.feeding import ONE_BATCH, Feed, Source, Tensors, thread_names
 from scaling.running.frameworks.fused import update_of
 from scaling.running.frameworks.pipeline import open_pipeline
@@ -30,7 +29,7 @@ class TensorFlow(Framework):
 
     def __init__(self, intra: int, inter: int, seed: int, device: str = "cpu") -> None:
         super().__init__(intra, inter, seed, device)
-        self.unnamed_before = _count_threads()[_own_name()]
+        self.unnamed_before, _ = _count_threads()
         self.gpu = _gpu_name() if device == GPU else None
         if intra:
             tf.config.threading.set_intra_op_parallelism_threads(intra)
@@ -51,8 +50,8 @@ class TensorFlow(Framework):
         return first, tuple(traced)
 
     def _own_pools(self) -> dict[str, int]:
-        names = _count_threads()
-        return {"intra_pool": names[_own_name()] - self.unnamed_before, "inter_pool": names[INTER_OP]}
+        unnamed, inter = _count_threads()
+        return {"intra_pool": unnamed - self.unnamed_before, "inter_pool": inter}
 
     def versions(self) -> dict[str, str]:
         """Whether oneDNN's kernels are used, and the GPU, if the run uses one."""
@@ -140,13 +139,11 @@ def _gpu_name() -> str:
     return str(tf.config.experimental.get_device_details(gpus[0]).get("device_name", "GPU"))
 
 
-def _count_threads() -> Counter[str]:
-    return Counter(thread_names().values())
-
-
-def _own_name() -> str:
-    with open("/proc/self/comm") as comm:
-        return comm.read().strip()
+def _count_threads() -> tuple[int, int]:
+    """The numbers of threads with the main thread's name, and of threads of the inter-op pool."""
+    names = thread_names()
+    counts = Counter(names.values())
+    return counts[names[os.getpid()]], counts[INTER_OP]
 
 
 FRAMEWORK = TensorFlow

@@ -11,8 +11,16 @@ import numpy as np
 import torch
 
 from scaling.analysis.device_profile import DeviceProfile
-from scaling.running.frameworks.base import ConvertedTensors, Framework, FrameworkError, NetworkStep
-from scaling.running.frameworks.devices import GPU, gpu_facts, no_gpu, profile_steps
+from scaling.running.frameworks.base import (
+    GPU,
+    ConvertedTensors,
+    Framework,
+    FrameworkError,
+    NetworkStep,
+    gpu_facts,
+    no_gpu,
+    profile_steps,
+)
 from scaling.running.frameworks.feeding import ONE_BATCH, Source
 from scaling.running.frameworks.foreach import update_of
 from scaling.running.frameworks.graphs import GraphedFunction

@@ -1,8 +1,7 @@
 """TensorFlow's own tracing of a compiled step, from its very first call. In the child only.
 
-The executor learns from every untraced execution how cheap an op is, and its tracer leaves cheap ops out. A step whose
-every execution was traced has taught it nothing, so the trace keeps all ops. Therefore tracing begins before the first
-call, and untraced steps come later. TensorFlow's tracer offers no level of detail that would avoid this.
+The executor learns from every untraced execution how cheap an op is, and its tracer leaves cheap ops out. Therefore
+tracing begins before the first call, and untraced steps come later.
 """
 
 import time

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from scaling.analysis.device_profile import device_profile
-from scaling.running.frameworks import devices
+from scaling.running.frameworks import base
 
 
 def event(name, start, duration, thread=1, process=1, **more):
@@ -96,7 +96,7 @@ def test_steps_are_profiled_by_the_trace_that_a_profiler_leaves_and_a_profiler_t
         raise PermissionError("CUPTI")
         yield
 
-    profile = devices.profile_steps(lambda: steps.append(1), profiler)
-    assert len(steps) == profile.steps == devices.PROFILED_STEPS
-    assert devices.profile_steps(lambda: None, fails) is None
+    profile = base.profile_steps(lambda: steps.append(1), profiler)
+    assert len(steps) == profile.steps == base.PROFILED_STEPS
+    assert base.profile_steps(lambda: None, fails) is None
     assert "profiled: PermissionError('CUPTI')" in capsys.readouterr().out

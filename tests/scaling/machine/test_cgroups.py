@@ -2,7 +2,7 @@
 
 import pytest
 
-from scaling.machine.cgroups import cpuset, quota_cpus, quota_parents, quota_periods, throttled_periods
+from scaling.machine.cgroups import bandwidth_count, cpuset, quota_cpus, quota_parents
 from tests.scaling.machine.invented import write
 
 V2, CPU, CPUSET = "sys/fs/cgroup", "sys/fs/cgroup/cpu,cpuacct", "sys/fs/cgroup/cpuset"
@@ -15,7 +15,7 @@ def v1_quota(folder, quota, period=100_000):
 
 
 def test_a_machine_without_control_groups_has_no_quota(tmp_path):
-    assert (quota_cpus(tmp_path), cpuset(tmp_path), throttled_periods(tmp_path)) == (None, None, None)
+    assert (quota_cpus(tmp_path), cpuset(tmp_path), bandwidth_count(tmp_path, "nr_throttled")) == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_nearest_group_that_says_gives_the_cpu_set(tmp_path, texts, cpus):
 def test_throttled_periods_are_counted(tmp_path, under, folder):
     texts = {f"{folder}/cpu.stat": "usage_usec 12\nnr_periods 23\nnr_throttled 21\nthrottled_usec 7\n"}
     root = write(tmp_path, under | texts)
-    assert (throttled_periods(root), quota_periods(root)) == (21, 23)
+    assert (bandwidth_count(root, "nr_throttled"), bandwidth_count(root, "nr_periods")) == (21, 23)
 
 
 def test_groups_with_a_quota_may_be_made_below_any_group_of_version_1(tmp_path):

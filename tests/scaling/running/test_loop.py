@@ -16,7 +16,7 @@ def test_a_whole_sweep_ends_in_the_law_it_was_made_from(tmp_path):
     swept = study('cores = "all"')
     rows = []
     schedule = Schedule(swept, plan(swept, machine(16)).runs)
-    measure(schedule, AmdahlMachine(serial=0.1).execute(schedule), store, rows.append)
+    measure(schedule, AmdahlMachine(serial=0.1).execute(schedule), store.append, rows.append)
     assert list(read_rows(tmp_path)) == rows
     for point in speedups(summarize(map(launch_of, rows))):
         cores = point.summary.point.cores
@@ -36,7 +36,7 @@ def test_a_row_is_stored_and_the_schedule_knows_it_before_the_caller_does(tmp_pa
         assert list(read_rows(tmp_path)) == seen
         assert schedule.completed == len(seen)
 
-    measure(schedule, AmdahlMachine().execute(schedule), store, on_row)
+    measure(schedule, AmdahlMachine().execute(schedule), store.append, on_row)
     assert (len(seen), schedule.pending) == (schedule.total, [])
 
 
@@ -48,17 +48,16 @@ def test_a_request_to_stop_is_looked_for_after_every_row(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        measure(schedule, AmdahlMachine().execute(schedule), Store(tmp_path), lambda row: None, check_stop)
+        measure(schedule, AmdahlMachine().execute(schedule), Store(tmp_path).append, lambda row: None, check_stop)
     assert len(list(read_rows(tmp_path))) == 3
 
 
 def test_a_run_whose_row_could_not_be_stored_is_still_to_be_made():
     schedule, seen = Schedule(study(), plan(study(), machine(4)).runs), []
 
-    class FullDisk:
-        def append(self, item):
-            raise StoreError("no space left")
+    def full_disk(item):
+        raise StoreError("no space left")
 
     with pytest.raises(StoreError):
-        measure(schedule, AmdahlMachine().execute(schedule), FullDisk(), seen.append)
+        measure(schedule, AmdahlMachine().execute(schedule), full_disk, seen.append)
     assert (schedule.completed, len(schedule.pending), seen) == (0, schedule.total, [])

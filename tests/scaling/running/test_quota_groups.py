@@ -66,11 +66,12 @@ def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
     made = groups.make(0.05)
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from scaling.machine.cgroups import quota_cpus, quota_periods, throttled_periods\n"
+        "from scaling.machine.cgroups import bandwidth_count, quota_cpus\n"
         "from scaling.running.quota_groups import join\n"
         "join(sys.argv[1]); before = time.process_time()\n"
         "while time.process_time() - before < 0.1: pass\n"
-        "print(quota_cpus(Path('/')), quota_periods(Path('/')), throttled_periods(Path('/')))\n"
+        "root = Path('/')\n"
+        "print(quota_cpus(root), *(bandwidth_count(root, name) for name in ('nr_periods', 'nr_throttled')))\n"
     )
     said = subprocess.run([sys.executable, "-c", code, made], capture_output=True, text=True, check=True).stdout
     quota, periods, throttled = map(float, said.split())

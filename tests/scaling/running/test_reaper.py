@@ -126,7 +126,7 @@ def test_a_reaper_whose_pipe_was_closed_goes_on_to_wait_for_the_sweep(tmp_path):
 LOOKS = """
 from scaling.running import reaper
 looks = []
-reaper._processes = lambda: looks.append(1) or ()
+reaper.psutil.pids = lambda: looks.append(1) or ()
 reaper.watch()
 raise SystemExit(len(looks))
 """

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from scaling.running import witness
-from scaling.running.counters import HardwareCounters
+from scaling.running.counters import hardware_counters
 
 CPUS = frozenset(os.sched_getaffinity(0))
 SPINS = "print('ready', flush=True)\nwhile True: pass"
@@ -36,7 +36,7 @@ def spin_until(process, cpu_seconds):
 
 
 def reading():
-    return witness.read(CPUS, frozenset(), HardwareCounters())
+    return witness.read(CPUS, frozenset(), hardware_counters())
 
 
 def test_processes_are_found_with_all_their_descendants():
@@ -86,7 +86,7 @@ def test_a_process_that_is_gone_has_no_threads_and_no_cpu_time():
     with started(SPINS) as (process, _):
         pass
     assert list(witness.threads_of([process.pid])) == []
-    assert witness._cpu_seconds(process.pid) == pytest.approx(0.0)
+    assert witness.process_cpu_seconds(process.pid) == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 import random
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
-from scaling.running.worker import LEAST_STEPS, Limits, half_width, next_check, stop_reason
+from scaling.running.worker import LEAST_STEPS, half_width, next_check, stop_reason
 
-LIMITS = Limits(precision=0.01, max_seconds=5.0)
+LIMITS = SimpleNamespace(precision=0.01, max_seconds=5.0, steps=None)
 
 
 def test_steady_steps_end_by_precision():
