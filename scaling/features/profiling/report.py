@@ -39,6 +39,8 @@ TRACE_AGAIN = "trace it again on a quiet machine (`scaling machine doctor`)"
 TRACE_MORE = "use --reproducible-to 2 to trace enough launches"
 INSIDE_WORDS = {None: "-", True: "inside", False: "outside"}
 
+STEP_KEYS = "overlap_seconds overhead_seconds unexplained_seconds plain_seconds"
+
 Facts = dict[str, object]
 
 
@@ -354,10 +356,10 @@ def op_facts(result: OpEvaluation) -> Facts:
         "profiles": [_profile_facts(name, one) for name, one in zip(result.names, result.profiles, strict=True)],
         "stationarity": [
             {
-                **_values(launch.trace.point, "workload mode size"),
-                **_values(launch.trace, "threads launch"),
+                **values(launch.trace.point, "workload mode size"),
+                **values(launch.trace, "threads launch"),
                 "steps": len(launch.step_seconds),
-                **_values(launch, "coefficient_of_variation drift p"),
+                **values(launch, "coefficient_of_variation drift p"),
                 "steady": launch.stationary,
                 "detectable_drift": finite(launch.detectable_drift),
                 "steps_needed": launch.steps_needed,
@@ -365,7 +367,7 @@ def op_facts(result: OpEvaluation) -> Facts:
             for launch in result.stationarity
         ],
         "similarity": {
-            linkage: [_values(merge, "left right distance") for merge in result.merges(linkage)] for linkage in LINKAGES
+            linkage: [values(merge, "left right distance") for merge in result.merges(linkage)] for linkage in LINKAGES
         },
         "modes": [
             {
@@ -382,24 +384,19 @@ def op_facts(result: OpEvaluation) -> Facts:
     }
 
 
-def _values(item: object, names: str) -> Facts:
+def values(item: object, names: str) -> Facts:
+    """Attributes by name."""
     return {name: getattr(item, name) for name in names.split()}
-
-
-def step_facts(profile: Profile) -> Facts:
-    """The seconds of a step and its parts."""
-    return _values(profile, "overlap_seconds overhead_seconds unexplained_seconds plain_seconds")
 
 
 def _profile_facts(name: str, profile: Profile) -> Facts:
     return {
         "name": name,
-        **_values(profile.point, "workload mode size"),
-        **_values(profile, "threads inter launches"),
+        **values(profile.point, "workload mode size"),
+        **values(profile, "threads inter launches"),
         "quiet_launches": profile.quiet,
         "verdict_code": profile.verdict,
-        **_values(profile, "steps wall_seconds op_seconds"),
-        **step_facts(profile),
+        **values(profile, f"steps wall_seconds op_seconds {STEP_KEYS}"),
         "classes": profile.class_shares,
         "loss_share": profile.purpose_share("loss"),
         "purposes": profile.purpose_seconds,
@@ -408,7 +405,7 @@ def _profile_facts(name: str, profile: Profile) -> Facts:
             {
                 "type": op.type,
                 "class": op.op_class,
-                **_values(op, "seconds share"),
+                **values(op, "seconds share"),
                 "share_in_launches": [op.least, op.most],
                 "reproducible_to": op.reproducibility,
                 "executions": op.executions,
@@ -440,7 +437,7 @@ def _scaling_facts(scaling: Scaling) -> Facts:
         ],
         "losses": [
             {
-                **_values(loss, "threads efficiency lost_seconds measured"),
+                **values(loss, "threads efficiency lost_seconds measured"),
                 "parts": [
                     {
                         "name": part.name,
@@ -493,10 +490,10 @@ def _prediction_facts(predicted: StepPrediction, checks: str = "") -> Facts:
     return {
         "threads": predicted.threads,
         "seconds": predicted.seconds.value,
-        **_values(predicted.seconds, "low high"),
+        **values(predicted.seconds, "low high"),
         "plain_seconds": predicted.plain_seconds,
         "imprecise": [*predicted.imprecise_parts],
-        **_values(predicted, checks),
+        **values(predicted, checks),
     }
 
 
