@@ -1,8 +1,8 @@
 """Steps on another machine, from the laws of their ops on one and the ceilings of both (docs/how-to/operations.md).
 
-A part of a step has a rate C(n) on n cores by its class: products and convolutions that of `matmul`, the time between
-ops n times the speed of one core, other ops the geometric mean of both and `stream`. With c(n) = C(n) / C(1), its law
-on machine A is fitted over c_A instead of threads, and machine B does the same work:
+A part of a step has a rate C(n) on n cores by its class: products and convolutions the rate of `matmul`, the time
+between ops n times the speed of one core, other ops the geometric mean of both and `stream`. With c(n) = C(n) / C(1),
+its law on machine A is fitted over c_A instead of threads, and machine B does the same work:
 
     t_A(n) = a / c_A(n) + b            t_B(n) = (a / c_B(n) + b) · C_A(1) / C_B(1)
 
