@@ -138,9 +138,10 @@ def predictions(result: OpEvaluation) -> list[str]:
     """Held-out numbers of threads: the error by ops and by the whole step's law."""
     rows = [
         (
-            *(scaling.name, ", ".join(map(str, held.fitted_on)), str(held.threads), duration(held.measured_seconds)),
-            *(f"{100 * held.error_by_ops:+.0f} %", f"{100 * held.error_by_step:+.0f} %"),
-            {None: "-", True: "inside", False: "outside"}[held.inside],
+            *(scaling.name, ", ".join(map(str, held.fitted_on)), str(held.by_ops.threads)),
+            duration(held.by_ops.measured or 0.0),
+            *(f"{100 * (one.error or 0.0):+.0f} %" for one in (held.by_ops, held.by_step)),
+            {None: "-", True: "inside", False: "outside"}[held.by_ops.inside],
         )
         for scaling in result.scalings
         for held in scaling.held_out

@@ -10,12 +10,11 @@ arbitrary. A network counts once in a class, and an error weighs as its class do
 """
 
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import nan, sqrt
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -24,13 +23,14 @@ from benchmarks.shared.tables import markdown
 from scaling.errors import FitError
 from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops
 from scaling.features.profiling.laws import StepPrediction
+from scaling.features.profiling.library import read_machines
 from scaling.features.profiling.other_machine import (
     ClassError,
     ElsewherePrediction,
     ErrorSizes,
     OtherMachine,
     class_errors,
-    mean_error,
+    mean_errors,
     predict_on,
 )
 from scaling.features.profiling.profile import DRAWS
@@ -61,7 +61,8 @@ def predict(
     here: Machine, there: Machine, sizes: dict[str, ErrorSizes] | None = None, draws: int = DRAWS
 ) -> OtherMachine:
     """All steps that the other machine measured, from the profiles of this one."""
-    return predict_on(here.profiles, there.threads, here.ceilings, there.ceilings, there.folders, sizes, draws)
+    read = read_machines(here.ceilings, there.ceilings, there.folders)
+    return predict_on(here.profiles, there.threads, *read, sizes, draws)
 
 
 def sizes_of(both_ways: Iterable[OtherMachine], without: str | None = None) -> ErrorSizes:
@@ -105,13 +106,8 @@ def error_sizes(ways: Sequence[Sequence[ClassError]], distance: float) -> ErrorS
 
 def _by_class(errors: Iterable[ClassError]) -> Iterator[_OfClass]:
     """The classes of a way, from errors on traced numbers of threads."""
-    found: dict[str, dict[str, list[ClassError]]] = defaultdict(lambda: defaultdict(list))
-    for error in errors:
-        if not error.doublings:
-            found[error.group][error.network].append(error)
-    for group, by_network in found.items():
-        values = np.array([mean_error(several) for several in by_network.values()])
-        weights = np.array([fmean(error.weight for error in several) for several in by_network.values()])
+    for group, means in mean_errors(error for error in errors if not error.doublings).items():
+        values, weights = (np.array([getattr(one, name) for one in means]) for name in ("log_error", "weight"))
         mean, effective = float(np.average(values, weights=weights)), float(weights.sum() ** 2 / np.sum(weights**2))
         about = float(np.average((values - mean) ** 2, weights=weights))
         variance = about / (1 - 1 / effective) if len(values) > 1 else nan
@@ -123,7 +119,7 @@ def table(other: OtherMachine) -> list[str]:
     rows = [
         (
             *(one.name, str(one.by_ceilings.threads), duration(one.measured.seconds)),
-            *(cell for predicted in (one.by_ceilings, one.by_networks) for cell in _cells(one, predicted)),
+            *(cell for predicted in (one.by_ceilings, one.by_networks) for cell in _cells(predicted)),
         )
         for one in other.predictions
         if one.measured
@@ -132,26 +128,25 @@ def table(other: OtherMachine) -> list[str]:
     return markdown(headers, rows)
 
 
-def _cells(one: ElsewherePrediction, predicted: StepPrediction | None) -> tuple[str, ...]:
+def _cells(predicted: StepPrediction | None) -> tuple[str, ...]:
     if predicted is None:
         return "-", "", ""
-    error = one.error(predicted)
-    words = "-" if error is None else f"{100 * error:+.0f} %"
+    words = "-" if predicted.error is None else f"{100 * predicted.error:+.0f} %"
     interval = interval_alone(predicted.seconds, duration, unknown="-")
-    return duration(predicted.seconds.value), interval, words if one.inside(predicted) else f"**{words}**"
+    return duration(predicted.seconds.value), interval, words if predicted.inside else f"**{words}**"
 
 
 def summary(predictions: Sequence[ElsewherePrediction]) -> list[str]:
     """The median error, the width of intervals and how many of them contain the measurement, by each prediction."""
     lines = []
     for title, predicted in {
-        "by ceilings": [(one, one.by_ceilings) for one in predictions],
-        "by other networks": [(one, one.by_networks) for one in predictions if one.by_networks],
+        "by ceilings": [one.by_ceilings for one in predictions],
+        "by other networks": [one.by_networks for one in predictions if one.by_networks],
     }.items():
-        held = [(one, step) for one, step in predicted if one.measured]
-        errors = [abs(error) for one, step in held for error in (one.error(step),) if error is not None]
-        widths = [step.seconds.high / step.seconds.low for _, step in held if step.seconds.low and step.seconds.high]
-        inside = sum(one.inside(step) is True for one, step in held)
+        held = [step for step in predicted if step.measured]
+        errors = [abs(step.error) for step in held if step.error is not None]
+        widths = [step.seconds.high / step.seconds.low for step in held if step.seconds.low and step.seconds.high]
+        inside = sum(step.inside is True for step in held)
         error = f"median error {share(median(errors))}, at most {share(max(errors))}"
         width = f"the median ratio of their ends is {median(widths):.1f}"
         lines.append(f"{title}: {error}; {inside} of {len(held)} intervals contain the measurement; {width}")

@@ -37,8 +37,8 @@ def test_all_eight_networks_are_predicted_both_ways_and_nearly_all_intervals_con
     for way in both_ways:
         held = [one for one in way.predictions if one.measured]
         assert {one.name.split()[0] for one in held} == NETWORKS
-        for predicted in ([(one, one.by_ceilings) for one in held], [(one, one.by_networks) for one in held]):
-            assert sum(one.inside(step) for one, step in predicted) >= 0.85 * len(held)
+        for predicted in ([one.by_ceilings for one in held], [one.by_networks for one in held]):
+            assert sum(step.inside for step in predicted) >= 0.85 * len(held)
 
 
 def test_the_sizes_of_errors_are_estimated_from_the_errors_of_many_pairs():

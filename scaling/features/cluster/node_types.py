@@ -88,11 +88,6 @@ class NodeTypeEvaluation:
     evaluation: Evaluation
 
     @property
-    def price(self) -> Price:
-        """The price of its cores."""
-        return Price(self.core_hour)
-
-    @property
     def between(self) -> list[Between]:
         """The points that were measured on more than one of its machines."""
         return several_machines((row.machine.host, launch_of(row)) for row in self.evaluation.folder.rows)
@@ -106,21 +101,15 @@ class NodeTypeEvaluation:
         limits = self.limits_of(series)
         if limits is None or limits.recommended is None:
             return None
-        size = limits.recommended, self.price, self.evaluation.sizes
+        size = limits.recommended, Price(self.core_hour), self.evaluation.sizes
         return allocation_of(limits.fit, *size, threads=limits.threads)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTypeAnswer:
+class NodeTypeAnswer(NamedTuple):
     """The answer of a node type for a series."""
 
     node_type: str
     answer: Answer
-
-    @property
-    def series(self) -> SeriesKey:
-        """The series on any node type."""
-        return self.answer.fit.series.key.on_any_node_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +144,7 @@ def side_by_side(answers: Iterable[NodeTypeAnswer]) -> list[SideBySide]:
         if (allocation := one.answer.allocation) is not None:
             series = one.answer.fit.series
             empty = SideBySide(series.own_label, series.own_name, {})
-            by_series.setdefault(one.series, empty).allocations[one.node_type] = allocation
+            by_series.setdefault(series.key.on_any_node_type, empty).allocations[one.node_type] = allocation
     return list(by_series.values())
 
 
@@ -219,7 +208,7 @@ def _targets(series: SeriesKey, node_types: Sequence[NodeTypeEvaluation]) -> lis
 def _answer(node_type: NodeTypeEvaluation, series: SeriesKey, target: float) -> NodeTypeAnswer:
     limits = node_type.limits_of(series)
     assert limits is not None
-    question = Question(Goal.THROUGHPUT, target, price=node_type.price)
+    question = Question(Goal.THROUGHPUT, target, price=Price(node_type.core_hour))
     return NodeTypeAnswer(node_type.name, answer(limits.fit, question, node_type.evaluation.sizes))
 
 

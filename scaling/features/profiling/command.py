@@ -1,7 +1,6 @@
 """`scaling profile`: trace the operations of networks."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +15,13 @@ from scaling.cli.progress import Progress
 from scaling.errors import StudyError
 from scaling.features.profiling import report
 from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops
-from scaling.features.profiling.library import TRACED_STEPS, ProfileJob, carry_out_profile, prepare_profile
+from scaling.features.profiling.library import (
+    TRACED_STEPS,
+    ProfileJob,
+    carry_out_profile,
+    prepare_profile,
+    read_machines,
+)
 from scaling.features.profiling.other_machine import OtherMachine, predict_on
 from scaling.features.profiling.profile import profiles
 from scaling.features.profiling.trace_report import ops_table, trace_facts, trace_remarks, trace_words
@@ -155,7 +160,7 @@ def _elsewhere(
             "to predict another machine, use --predict with numbers of threads, --on-machine with its ceilings, and "
             "--ceilings with the ceilings of the profiled machine"
         )
-    return partial(predict_on, threads=threads, here=ceilings, there=on_machine, measured=measured or ())
+    return lambda result: predict_on(result, threads, *read_machines(ceilings, on_machine, measured or ()))
 
 
 def _irreproducible(job: ProfileJob, traced: Sequence[TracedRow]) -> list[str]:

@@ -1,6 +1,6 @@
 """The evaluation of traces: profiles, laws per op, losses, and similar workloads. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 
 from scaling.analysis.rules import Verdict
@@ -17,12 +17,36 @@ from scaling.features.profiling.laws import (
     predict_step,
 )
 from scaling.features.profiling.pairs import ModePair, Stationarity, mode_pairs, stationarity, threadings
-from scaling.features.profiling.profile import Profile, part_times, profiles, subject
+from scaling.features.profiling.profile import NOT_OPS, Profile, part_times, profiles, subject
 from scaling.features.profiling.similarity import Linkage, Merge, Shares, merges, shares_of
 from scaling.study.planning import Point
 
 # The paper predicts from these numbers of threads.
 FEW = (1, 2)
+# Ops without a ceiling, or not profiled, are refused from this share of a step on.
+LEAST_COVERED = 0.01
+
+
+def refuse_ops(seconds: Mapping[str, float], refused: Set[str], of_what: str) -> None:
+    """Refuse some ops if they take a share of the seconds that matters."""
+    share = sum(seconds[name] for name in refused) / sum(seconds.values()) if refused else 0.0
+    if share >= LEAST_COVERED:
+        raise FitError(f"{100 * share:.0f} % of {of_what} ({', '.join(sorted(refused))})")
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredStep:
+    """A step measured on another machine: a traced one with its parts, or a plain one."""
+
+    point: Point
+    items: int
+    threads: int
+    seconds: float
+    parts: Mapping[str, float] | None = None
+
+    def traced_seconds(self, plain_ratio: float | None) -> float:
+        """Its seconds when traced, by the ratio of a plain step to a traced one."""
+        return self.seconds if self.parts is not None else self.seconds / (plain_ratio or 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +67,20 @@ class Scaling:
     def disturbed(self) -> tuple[int, ...]:
         """The numbers of threads with too few quiet launches."""
         return tuple(profile.threads for profile in self.profiles if profile.verdict is Verdict.DISTURBED)
+
+    def step_among(self, steps: Sequence[MeasuredStep], threads: int) -> MeasuredStep | None:
+        """The measured step of this subject; refused if its size or batch differs, or it has ops not profiled here."""
+        point, items = self.profiles[0].point, self.profiles[0].items_per_step
+        same = [step for step in steps if (step.point.workload, step.point.mode) == (point.workload, point.mode)]
+        sizes = {(step.point.size, step.items): f"size {step.point.size} with {step.items} items" for step in same}
+        if sizes and (point.size, items) not in sizes:
+            there = ", ".join(sizes.values())
+            raise FitError(f"it was profiled at size {point.size} with {items} items, but measured at {there}")
+        found = {(step.point.size, step.items, step.threads): step for step in same}.get((point.size, items, threads))
+        ops = {name: seconds for name, seconds in ((found and found.parts) or {}).items() if name not in NOT_OPS}
+        unknown = ops.keys() - set(self.laws.times.names)
+        refuse_ops(ops, unknown, "its op time there is in ops that were not profiled here")
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ negative for a part that gained more than its share, as caches allow.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import log2
 
 import numpy as np
 
@@ -46,60 +47,72 @@ class PartLaw:
 
 @dataclass(frozen=True, slots=True)
 class StepLaws:
-    """A law for every part of a step: parallel and serial seconds, fitted and in each draw (draws × parts)."""
+    """A law for every part of a step: measured means, and parallel and serial seconds, in each draw.
+
+    The arrays are draws × (counts ×) parts. The first draw is the estimate, and has no entry in `noise`.
+    """
 
     times: PartTimes
+    means: Floats
     parallel: Floats
     serial: Floats
-    parallel_draws: Floats
-    serial_draws: Floats
-    time_draws: Floats
     noise: Floats
 
     @property
     def parts(self) -> tuple[PartLaw, ...]:
         """The law of every part."""
         one, means = self.parallel + self.serial, self.times.means
-        fractions = self.serial_draws / (self.serial_draws + self.parallel_draws)
+        fractions, slower = self.serial / one, means[-1] > SLOWER * means[0]
         return tuple(
-            PartLaw(
-                name,
-                float(one[index]),
-                self.interval(float(self.serial[index] / one[index]), fractions[:, index]),
-                bool(means[-1, index] > SLOWER * means[0, index]),
-            )
+            PartLaw(name, float(one[0, index]), self.interval(fractions[:, index]), bool(slower[index]))
             for index, name in enumerate(self.times.names)
         )
 
     @property
     def serial_fraction(self) -> Estimate:
         """The share of the whole step that more threads do not shorten."""
-        whole = self.serial_draws.sum(axis=1) / (self.serial_draws + self.parallel_draws).sum(axis=1)
-        return self.interval(float(self.serial.sum() / (self.serial + self.parallel).sum()), whole)
+        return self.interval(self.serial.sum(axis=1) / (self.serial + self.parallel).sum(axis=1))
 
-    def interval(self, value: float, draws: Floats) -> Estimate:
-        """A value with the 95 % interval of its draws; none without known noise or with equal draws."""
-        low, high = np.quantile(draws, [LOW, HIGH])
+    def interval(self, draws: Floats) -> Estimate:
+        """The first draw with the 95 % interval of the others; none without known noise or with equal draws."""
+        value, others = float(draws[0]), draws[1:]
+        low, high = np.quantile(others, [LOW, HIGH])
         if not self.times.freedom or low == high:
             return Estimate(value)
-        return Estimate(value, float(min(low, value)), float(max(high, value)), float(draws.std()))
+        return Estimate(value, float(min(low, value)), float(max(high, value)), float(others.std()))
 
-    def fitted(self, threads: int) -> tuple[Floats, Floats]:
-        """Seconds of the parts by their laws, and the same in each draw."""
-        return self.parallel / threads + self.serial, self.parallel_draws / threads + self.serial_draws
+    def fitted(self, threads: int) -> Floats:
+        """Seconds of the parts by their laws."""
+        return self.parallel / threads + self.serial
+
+    def doublings(self, threads: int) -> float:
+        """The doublings of threads beyond the largest traced number."""
+        return max(0.0, log2(threads / max(self.times.threads)))
 
 
 @dataclass(frozen=True, slots=True)
 class StepPrediction:
     """The predicted time of a traced step, the sum of its parts, with the 95 % interval of a mean of new steps.
 
-    `plain_seconds` is the prediction for an untraced step, from the slowdown by tracing in the measured steps.
+    `plain_seconds` is the prediction for an untraced step, from the slowdown by tracing in the measured steps, and
+    `measured` the traced step, if it is known.
     """
 
     threads: int
     seconds: Estimate
     plain_seconds: float | None
     parts: Mapping[str, Estimate]
+    measured: float | None = None
+
+    @property
+    def error(self) -> float | None:
+        """Predicted over measured, less 1: 0.1 is a tenth too long; None without a measurement."""
+        return None if self.measured is None else self.seconds.value / self.measured - 1.0
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the interval contains the measurement; None without one of them."""
+        return None if self.measured is None else self.seconds.contains(self.measured)
 
     @property
     def imprecise_parts(self) -> dict[str, Estimate]:
@@ -113,58 +126,41 @@ def _width(seconds: Estimate) -> float:
     return 0.0 if seconds.low is None or seconds.high is None else seconds.high - seconds.low
 
 
-def laws_of(times: PartTimes, size: int = DRAWS) -> StepLaws:
-    """The laws of one subject's parts, traced on at least two numbers of threads."""
+def laws_of(times: PartTimes, size: int = DRAWS, capacity: Floats | None = None) -> StepLaws:
+    """The laws of one subject's parts, traced on at least two numbers of threads, by least squares of log time.
+
+    Parallel seconds are divided by the threads, or by a machine's capacity (draws × counts × parts).
+    """
     if len(times.threads) < 2:
         raise FitError(
             f"all traces are on one number of threads ({times.threads[0]}); op laws need at least two, such as "
             "--threads 1,2"
         )
-    draws, factors = draw_means(times, size)
-    capacity = np.array(times.threads, dtype=np.float64)[None]
-    parallel, serial = fit_parts(times, times.means[None], capacity)
-    parallel_draws, serial_draws = fit_parts(times, draws, capacity)
-    return StepLaws(
-        times=times,
-        parallel=parallel[0],
-        serial=serial[0],
-        parallel_draws=parallel_draws,
-        serial_draws=serial_draws,
-        time_draws=draws,
-        noise=factors * np.sqrt(np.sum(times.step_deviations**2)),
-    )
-
-
-def fit_parts(times: PartTimes, means: Floats, capacity: Floats) -> tuple[Floats, Floats]:
-    """Parallel and serial seconds for each draw and part, by least squares of log time.
-
-    Parallel seconds are divided by the capacity of each count: its threads, or a machine's capacity for each draw and
-    part, (draws · parts) × counts.
-    """
-    draws, counts, parts = means.shape
-    logs = np.log(np.maximum(means, LEAST_SECONDS)).transpose(0, 2, 1).reshape(draws * parts, counts)
-    parallel, serial = _least_squares(logs, 1.0 / capacity, np.array(times.units, dtype=np.float64))
-    return parallel.reshape(draws, parts), serial.reshape(draws, parts)
+    means, factors = draw_means(times, size)
+    shared = 1.0 / (np.array(times.threads, dtype=np.float64)[None, :, None] if capacity is None else capacity)
+    logs = np.log(np.maximum(means, LEAST_SECONDS))
+    units = np.array(times.units, dtype=np.float64)
+    parallel, serial = _least_squares(np.swapaxes(logs, 1, 2), np.swapaxes(shared, 1, 2), units)
+    return StepLaws(times, means, parallel, serial, factors * np.sqrt(np.sum(times.step_deviations**2)))
 
 
 def _least_squares(logs: Floats, shared: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Coefficients p, q >= 0 of p shared + q whose logarithms are nearest to each row of `logs`, by their weights.
+    """Coefficients p, q >= 0 of p shared + q whose logarithms are nearest to `logs` along its last axis, by weights.
 
     The level is a weighted mean, so only the serial share is searched: on a grid, then by golden section.
     """
     scale = shared.max(axis=-1, keepdims=True)
     shared, weights = shared / scale, weights / weights.sum()
 
-    def left_over(share: Floats) -> tuple[Floats, Floats]:
-        left = logs - np.log((1.0 - share) * shared + share)
-        level = left @ weights
-        return level, (left - level[:, None]) ** 2 @ weights
+    def left_over(share: Floats) -> Floats:
+        return logs - np.log((1.0 - share[..., None]) * shared + share[..., None])
 
     def squares(share: Floats) -> Floats:
-        return left_over(share[:, None])[1]
+        left = left_over(share)
+        return (left - (left @ weights)[..., None]) ** 2 @ weights
 
     shares = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, SHARES)])
-    best = np.array([left_over(share)[1] for share in shares]).argmin(axis=0)
+    best = np.array([squares(share) for share in shares]).argmin(axis=0)
     low, high = shares[np.maximum(best - 1, 0)], shares[np.minimum(best + 1, len(shares) - 1)]
     inner, outer = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     of_inner, of_outer = squares(inner), squares(outer)
@@ -178,73 +174,49 @@ def _least_squares(logs: Floats, shared: Floats, weights: Floats) -> tuple[Float
     middle = (low + high) / 2.0
     # A bound wins if nothing beside it is better.
     ends = np.stack([np.zeros_like(middle), middle, np.ones_like(middle)])
-    share = ends[np.array([squares(end) for end in ends]).argmin(axis=0), np.arange(len(logs))]
-    whole = np.exp(left_over(share[:, None])[0])
-    return whole * (1.0 - share) / scale[:, 0], whole * share
+    nearest = np.array([squares(end) for end in ends]).argmin(axis=0)
+    share = np.take_along_axis(ends, nearest[None], axis=0)[0]
+    whole = np.exp(left_over(share) @ weights)
+    return whole * (1.0 - share) / scale[..., 0], whole * share
 
 
-def predict_step(laws: StepLaws, threads: int, units: int = 1) -> StepPrediction:
+def predict_step(laws: StepLaws, threads: int, units: int = 1, measured: float | None = None) -> StepPrediction:
     """Predict the step on some threads, with the noise of a mean of `units` new launches."""
-    return step_prediction(laws.times, threads, *laws.fitted(threads), laws.noise / np.sqrt(units))
+    return step_prediction(replace(laws, noise=laws.noise / np.sqrt(units)), threads, laws.fitted(threads), measured)
 
 
-def step_prediction(times: PartTimes, threads: int, parts: Floats, draws: Floats, noise: Floats) -> StepPrediction:
-    """The sum of parts, with the interval of their draws (draws × parts) and of the noise of new launches, if known."""
-    seconds = float(parts.sum())
-    plain = None if times.plain_ratio is None else seconds * times.plain_ratio
+def step_prediction(laws: StepLaws, threads: int, seconds: Floats, measured: float | None) -> StepPrediction:
+    """The sum of parts (draws × parts), with the interval of their draws and of the noise of new launches, if known."""
+    times, parts, draws = laws.times, seconds[0], seconds[1:]
+    step = float(parts.sum())
+    plain = None if times.plain_ratio is None else step * times.plain_ratio
     if not times.freedom and not np.ptp(draws, axis=0).any():
         alone = dict(zip(times.names, map(Estimate, parts.tolist()), strict=True))
-        return StepPrediction(threads, Estimate(seconds), plain, alone)
+        return StepPrediction(threads, Estimate(step), plain, alone, measured)
     lows, highs = np.quantile(draws, [LOW, HIGH], axis=0)
     ends = zip(parts.tolist(), np.minimum(lows, parts).tolist(), np.maximum(highs, parts).tolist(), strict=True)
     predictions = {name: Estimate(*values) for name, values in zip(times.names, ends, strict=True)}
-    mixture = Mixture(np.log(draws.sum(axis=1)), np.maximum(noise, 1e-15))
+    mixture = Mixture(np.log(draws.sum(axis=1)), np.maximum(laws.noise, 1e-15))
     low, high = (float(np.exp(mixture.quantile(level))) for level in (LOW, HIGH))
-    return StepPrediction(threads, Estimate(seconds, min(low, seconds), max(high, seconds)), plain, predictions)
+    return StepPrediction(threads, Estimate(step, min(low, step), max(high, step)), plain, predictions, measured)
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutStep:
-    """A step predicted from fewer threads, by ops and by the whole step's own law, beside its measurement.
+    """A measured step as predicted from fewer threads, by ops and by the whole step's own law."""
 
-    An error is predicted over measured, less 1: 0.1 is a tenth too long.
-    """
-
-    threads: int
     fitted_on: tuple[int, ...]
     by_ops: StepPrediction
     by_step: StepPrediction
-    measured_seconds: float
-
-    @property
-    def error_by_ops(self) -> float:
-        """The error of the sum of the parts."""
-        return self.by_ops.seconds.value / self.measured_seconds - 1.0
-
-    @property
-    def error_by_step(self) -> float:
-        """The error of the whole step's law."""
-        return self.by_step.seconds.value / self.measured_seconds - 1.0
-
-    @property
-    def inside(self) -> bool | None:
-        """Whether the interval by ops contains the measurement; None without an interval."""
-        return self.by_ops.seconds.contains(self.measured_seconds)
 
 
 def held_out_steps(times: PartTimes, fitted_on: Sequence[int]) -> list[HeldOutStep]:
     """Predict every larger number of threads from these."""
     fitted = times.only(fitted_on)
-    by_ops, by_step = laws_of(fitted), laws_of(fitted.as_one())
+    laws = laws_of(fitted), laws_of(fitted.as_one())
     return [
-        HeldOutStep(
-            threads=threads,
-            fitted_on=fitted.threads,
-            by_ops=predict_step(by_ops, threads, units),
-            by_step=predict_step(by_step, threads, units),
-            measured_seconds=float(seconds),
-        )
-        for threads, units, seconds in zip(times.threads, times.units, times.steps, strict=True)
+        HeldOutStep(fitted.threads, *(predict_step(one, threads, units, seconds) for one in laws))
+        for threads, units, seconds in zip(times.threads, times.units, times.steps.tolist(), strict=True)
         if threads > max(fitted.threads)
     ]
 
@@ -276,28 +248,24 @@ class Loss:
 
 def loss(laws: StepLaws, threads: int) -> Loss:
     """The loss at n threads by part, from traces if these threads were traced, else from the laws."""
-    here, draws_here = _times(laws, threads)
-    one, draws_of_one = _times(laws, 1)
-    lost, draws = here - one / threads, draws_here - draws_of_one / threads
-    total, least = float(lost.sum()), LEAST_LOSS * float(one.sum()) / threads
-    totals = draws.sum(axis=1)
-    shares = draws / np.maximum(totals, least)[:, None]
+    here, one = _times(laws, threads), _times(laws, 1)
+    lost = here - one / threads
+    totals, least = lost.sum(axis=1), LEAST_LOSS * float(one[0].sum()) / threads
+    shares = lost / np.maximum(totals, least)[:, None]
     parts = [
-        LostPart(name, float(seconds), laws.interval(float(seconds) / max(total, least), share))
-        for name, seconds, share in zip(laws.times.names, lost, shares.T, strict=True)
+        LostPart(name, seconds, laws.interval(share))
+        for name, seconds, share in zip(laws.times.names, lost[0].tolist(), shares.T, strict=True)
     ]
     return Loss(
         threads=threads,
-        lost_seconds=total,
-        efficiency=float(one.sum() / threads / here.sum()),
+        lost_seconds=float(totals[0]),
+        efficiency=float(one[0].sum() / threads / here[0].sum()),
         measured=threads in laws.times.threads,
-        significant=laws.times.freedom > 0 and min(total, float(np.quantile(totals, LOW))) > least,
+        significant=laws.times.freedom > 0 and bool(min(totals[0], np.quantile(totals[1:], LOW)) > least),
         parts=tuple(sorted(parts, key=lambda part: -part.seconds)),
     )
 
 
-def _times(laws: StepLaws, threads: int) -> tuple[Floats, Floats]:
-    if threads not in laws.times.threads:
-        return laws.fitted(threads)
-    index = laws.times.threads.index(threads)
-    return laws.times.means[index], laws.time_draws[:, index]
+def _times(laws: StepLaws, threads: int) -> Floats:
+    traced = laws.times.threads
+    return laws.means[:, traced.index(threads)] if threads in traced else laws.fitted(threads)

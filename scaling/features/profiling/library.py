@@ -1,10 +1,13 @@
-"""Profiles of networks on this machine: prepared, traced and stored."""
+"""Profiles of networks on this machine, prepared, traced and stored, and what was measured on others."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from scaling.analysis.estimates import location
+from scaling.analysis.roofline import MATMUL, ceiling_rates
+from scaling.analysis.summary import summarize
 from scaling.api.measuring import (
     Job,
     hold_lock,
@@ -19,11 +22,14 @@ from scaling.api.measuring import (
 )
 from scaling.api.progress import Monitor
 from scaling.errors import StoreError, StudyError
-from scaling.features.profiling.profile import MOST_LAUNCHES, irreproducible
+from scaling.features.profiling.evaluation import MeasuredStep
+from scaling.features.profiling.other_machine import Speeds
+from scaling.features.profiling.profile import MOST_LAUNCHES, irreproducible, profiles
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.reporting.words import point_words
-from scaling.results.rows import planned_launch
-from scaling.results.traces import PROFILE, TracedRow, TraceStore, read_traced_rows, trace_of
+from scaling.results.rows import launch_of, planned_launch
+from scaling.results.store import read_rows
+from scaling.results.traces import PROFILE, TRACES, TracedRow, TraceStore, read_traced_rows, read_traces, trace_of
 from scaling.running import loop
 from scaling.running.schedule import Schedule
 from scaling.study.catalogue import (
@@ -38,6 +44,8 @@ from scaling.study.planning import PROFILE_DEFAULTS, Point, traced_plan
 from scaling.study.spec import Study, study_from_toml, study_to_toml
 
 TRACED_STEPS = 12
+# Importing TensorFlow takes longer than this unless the process was forked with it.
+LEAST_IMPORT_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +164,39 @@ def _profile_study(names: Sequence[str], studies: Collection[str], settings: Map
         settings = {"workloads": list(names), "cores": [1], **settings}
     text, source = (read_study_text(named[0]), named[0]) if named else (PROFILE_DEFAULTS, "profile")
     return study_from_toml(text, source, [f"{key}={json.dumps(value)}" for key, value in settings.items()])
+
+
+def read_machines(here: Path, there: Path, measured: Sequence[Path]) -> tuple[Speeds, Speeds, list[MeasuredStep]]:
+    """The ceilings of two machines, and the steps measured on the other."""
+    ours, theirs = _read_speeds(here), _read_speeds(there)
+    if ours.imports is None or theirs.imports is None:
+        ours, theirs = replace(ours, imports=None), replace(theirs, imports=None)
+    return ours, theirs, [step for folder in measured for step in _read_steps(folder)]
+
+
+def _read_speeds(folder: Path) -> Speeds:
+    """The ceilings of a folder with rows of one machine, and the speed of one of its cores."""
+    rows = list(read_rows(folder))
+    if len({row.machine.fingerprint for row in rows}) > 1:
+        raise StoreError(f"the rows of {folder} come from several machines; ceilings must come from one machine")
+    best = ceiling_rates(summarize(map(launch_of, rows)))
+    if not best:
+        raise StoreError(f"{folder} has no ceilings; measure them with scaling sweep ceilings -o {folder}")
+    rates = {
+        cores: {name: point.rate for name, point in points.items() if point.rate} for cores, points in best.items()
+    }
+    alone = [row for row in rows if (row.run.point.workload, row.run.point.cores) == (MATMUL, 1)]
+    seconds = [row.outcome.sections.imports or 0.0 for row in alone if row.outcome.status == "ok"]
+    imports = [1 / value for value in seconds if value >= LEAST_IMPORT_SECONDS]
+    return Speeds(str(folder), rates, location(imports) if imports else None)
+
+
+def _read_steps(folder: Path) -> list[MeasuredStep]:
+    """The traced steps of a folder, or its plain ones if it has no traces."""
+    if (folder / TRACES.file).exists():
+        traced = profiles(read_traces(folder))
+        return [MeasuredStep(one.point, one.items_per_step, one.threads, one.wall_seconds, one.parts) for one in traced]
+    plain = summarize(map(launch_of, read_rows(folder)))
+    return [
+        MeasuredStep(one.point, one.items, one.point.cores, one.step.value) for one in plain if one.step and one.items
+    ]

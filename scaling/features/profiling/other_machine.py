@@ -1,51 +1,39 @@
 """Steps on another machine, from the laws of their ops on one and the ceilings of both (docs/how-to/operations.md).
 
 A part of a step has a rate C(n) on n cores by its class: products and convolutions the rate of `matmul`, the time
-between ops n times the speed of one core (how fast it imports TensorFlow), other ops the geometric mean of both and
-`stream`. With c(n) = C(n) / C(1) its law on machine A is fitted over c_A, not threads; machine B does the same work:
+between ops n times the speed of one core, other ops the geometric mean of both and `stream`. With c(n) = C(n) / C(1),
+its law on machine A is fitted over c_A instead of threads, and machine B does the same work:
 
     t_A(n) = a / c_A(n) + b            t_B(n) = (a / c_B(n) + b) · C_A(1) / C_B(1)
 
-The kernels of B differ. The error e = ln(measured / predicted) of a class of ops in a network grows with the distance D
-of the machines, and with the doublings of threads beyond the largest traced number:
+Kernels differ. The error e = ln(measured / predicted) of a class of ops in a network grows with the distance D of the
+machines, and with the doublings of threads beyond the largest traced number:
 
     e = D · (pair + network) + beyond      pair ~ τ·t(ν)    network ~ N(0, σ²)    beyond ~ ξ·t(ν)·√doublings
 
-All networks share `pair`, so networks measured on both machines determine it: the posterior of a normal prior and their
-errors (Gelman et al., Bayesian Data Analysis, section 2.5). `benchmarks.machines` estimates τ, σ and ξ.
+Networks measured on both machines determine `pair`, which all share: the posterior of a normal prior and their errors
+(Gelman et al., Bayesian Data Analysis, section 2.5). `benchmarks.machines` estimates τ, σ and ξ. Pure.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import log, log2, sqrt
-from operator import mul
-from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
 from scaling.analysis.arrays import Floats
-from scaling.analysis.estimates import NORMAL_QUANTILE, Estimate, location
+from scaling.analysis.estimates import NORMAL_QUANTILE, Estimate
 from scaling.analysis.op_classes import op_class
-from scaling.analysis.roofline import MATMUL, STREAM, UNITS, ceiling_rates
-from scaling.analysis.summary import summarize
-from scaling.errors import FitError, StoreError
-from scaling.features.profiling.evaluation import OpEvaluation, Scaling
-from scaling.features.profiling.laws import StepPrediction, fit_parts, step_prediction
-from scaling.features.profiling.profile import DRAWS, NOT_OPS, OVERHEAD, SEED, UNEXPLAINED, PartTimes, draw_means
-from scaling.features.profiling.profile import profiles as profiles_of
-from scaling.results.rows import launch_of
-from scaling.results.store import read_rows
-from scaling.results.traces import TRACES, read_traces
-from scaling.study.planning import Point
+from scaling.analysis.roofline import MATMUL, STREAM
+from scaling.errors import FitError
+from scaling.features.profiling.evaluation import MeasuredStep, OpEvaluation, refuse_ops
+from scaling.features.profiling.laws import StepLaws, StepPrediction, laws_of, step_prediction
+from scaling.features.profiling.profile import DRAWS, NOT_OPS, SEED, PartTimes
 
-# Ops without a ceiling, or not profiled, are refused from this share of a step on.
-LEAST_COVERED = 0.01
 # The error of a class with a smaller share of a step, in the geometric mean of measured and predicted, is ignored.
 LEAST_SHARE = 0.05
-# Importing TensorFlow takes longer than this unless the process was forked with it.
-LEAST_IMPORT_SECONDS = 0.5
 BETWEEN_OPS = "between ops"
 BOUND_BY_COMPUTE = ("matrix", "convolution")
 
@@ -57,11 +45,16 @@ def group_of(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """A machine's operations and bytes per second by cores and workload, and imports per second of one core."""
+    """A machine's rates by cores and workload, and imports per second of one core."""
 
     name: str
     rates: Mapping[int, Mapping[str, Estimate]]
     imports: Estimate | None
+
+    @property
+    def between_ops(self) -> Estimate:
+        """The speed of one core between ops: how fast it imports TensorFlow, if known."""
+        return self.imports or self.rate(1, MATMUL)
 
     def rate(self, cores: int, workload: str) -> Estimate:
         """A ceiling on some cores."""
@@ -73,28 +66,6 @@ class Speeds:
             )
         return self.rates[cores][workload]
 
-    @property
-    def between_ops(self) -> Estimate:
-        """The speed of one core between ops."""
-        return self.imports or self.rate(1, MATMUL)
-
-
-def read_speeds(folder: Path) -> Speeds:
-    """The ceilings of a folder with rows of one machine, and the speed of one of its cores."""
-    rows = list(read_rows(folder))
-    if len({row.machine.fingerprint for row in rows}) > 1:
-        raise StoreError(f"the rows of {folder} come from several machines; ceilings must come from one machine")
-    rates: dict[int, dict[str, Estimate]] = {}
-    for cores, by_workload in ceiling_rates(summarize(map(launch_of, rows))).items():
-        known = {name: best.rate for name, best in by_workload.items() if best.rate}
-        rates[cores] = {name: rate.map(partial(mul, UNITS[name])) for name, rate in known.items()}
-    if not rates:
-        raise StoreError(f"{folder} has no ceilings; measure them with scaling sweep ceilings -o {folder}")
-    alone = [row for row in rows if (row.run.point.workload, row.run.point.cores) == (MATMUL, 1)]
-    seconds = [row.outcome.sections.imports or 0.0 for row in alone if row.outcome.status == "ok"]
-    imports = [1 / value for value in seconds if value >= LEAST_IMPORT_SECONDS]
-    return Speeds(str(folder), rates, location(imports) if imports else None)
-
 
 def distance(here: Speeds, there: Speeds) -> float:
     """The standard deviation of the logarithms of the ratios of two machines' one-core rates: 0 if one machine is three
@@ -103,53 +74,27 @@ def distance(here: Speeds, there: Speeds) -> float:
     return float(np.std([log(other.value / ours.value) for ours, other in zip(*both, strict=True)]))
 
 
-@dataclass(frozen=True, slots=True)
-class CeilingLaws:
-    """The laws of a step's parts over the ceilings of its machine.
+def ceiling_laws(times: PartTimes, here: Speeds, size: int = DRAWS) -> StepLaws:
+    """The laws of one subject's parts over ceilings, in seconds times the rate of one core.
 
-    Parallel and serial seconds and one-core rates are draws × parts; the first draw is the estimate.
+    Refused without ceilings for its ops and two numbers of threads.
     """
-
-    times: PartTimes
-    here: Speeds
-    parallel: Floats
-    serial: Floats
-    one_core: Floats
-    noise: Floats
-
-    def doublings(self, threads: int) -> float:
-        """The doublings of threads beyond the largest traced number."""
-        return max(0.0, log2(threads / max(self.times.threads)))
-
-
-def ceiling_laws(times: PartTimes, here: Speeds, size: int = DRAWS) -> CeilingLaws:
-    """The laws of one subject's parts; refused without ceilings for its ops and two numbers of threads."""
-    parts = dict(zip(times.names, times.means[0] / times.steps[0], strict=True))
-    unbound = {name: share for name, share in parts.items() if group_of(name) == "other"}
-    _refuse_ops(unbound, "the step is in ops without a known ceiling")
+    step = dict(zip(times.names, times.means[0].tolist(), strict=True))
+    unbound = {name for name in step if group_of(name) == "other"}
+    refuse_ops(step, unbound, "the step is in ops without a known ceiling")
     traced = [count for count in times.threads if {MATMUL, STREAM} <= set(here.rates.get(count, ()))]
     if len(traced) < 2 or 1 not in here.rates:
         raise FitError(
             f"of the traced numbers of threads ({', '.join(map(str, times.threads))}), {here.name} has ceilings for "
             f"{', '.join(map(str, traced)) or 'none'}; laws need ceilings for at least two, and for one core"
         )
-    times = times.only(traced)
-    draws, factors = draw_means(times, size)
-    means = np.concatenate([times.means[None], draws])
-    one, relative = _capacities(here, times.names, times.threads, len(means), SEED)
-    parallel, serial = fit_parts(times, means, relative.transpose(0, 2, 1).reshape(-1, len(times.threads)))
-    return CeilingLaws(times, here, parallel, serial, one, factors * np.sqrt(np.sum(times.step_deviations**2)))
+    one, *relative = _capacities(here, times.names, traced, 1 + size, SEED)
+    laws = laws_of(times.only(traced), size, np.stack(relative, axis=1))
+    return replace(laws, parallel=laws.parallel * one, serial=laws.serial * one)
 
 
-def _refuse_ops(shares: Mapping[str, float], of_what: str) -> None:
-    if sum(shares.values()) >= LEAST_COVERED:
-        raise FitError(f"{100 * sum(shares.values()):.0f} % of {of_what} ({', '.join(sorted(shares))})")
-
-
-def _capacities(
-    machine: Speeds, parts: Sequence[str], counts: Sequence[int], size: int, seed: int
-) -> tuple[Floats, Floats]:
-    """The rate of one core, draws × parts, and the relative capacity of counts, draws × counts × parts.
+def _capacities(machine: Speeds, parts: Sequence[str], counts: Sequence[int], size: int, seed: int) -> list[Floats]:
+    """The rate of one core, then the relative capacity of each count, draws × parts.
 
     The first draw is the estimate; the others are log-normal with the intervals of the rates.
     """
@@ -159,17 +104,19 @@ def _capacities(
         spread = log(rate.high / rate.low) / 2 / NORMAL_QUANTILE if rate.low and rate.high else 0.0
         return np.asarray(rate.value * np.exp(np.r_[0.0, spread * chance.standard_normal(size - 1)]))
 
-    def one_and_relative(workload: str) -> Floats:
+    def by_count(workload: str) -> list[Floats]:
         one = draw(machine.rate(1, workload))
         several = [one if count == 1 else draw(machine.rate(count, workload)) for count in counts]
-        return np.column_stack([one, *(np.maximum(rates / one, 1.0) for rates in several)])
+        return [one, *(np.maximum(rates / one, 1.0) for rates in several)]
 
-    compute, memory = one_and_relative(MATMUL), one_and_relative(STREAM)
-    core = np.column_stack([draw(machine.between_ops), np.tile(np.array(counts, dtype=np.float64), (size, 1))])
-    all_three = np.cbrt(compute * memory * core)
+    compute, memory = by_count(MATMUL), by_count(STREAM)
+    core = [draw(machine.between_ops), *(np.full(size, float(count)) for count in counts)]
     bounds = {BETWEEN_OPS: core} | dict.fromkeys(BOUND_BY_COMPUTE, compute)
-    by_part = np.stack([bounds.get(group_of(part), all_three) for part in parts], axis=2)
-    return by_part[:, 0], by_part[:, 1:]
+    all_three = [np.cbrt(one * two * three) for one, two, three in zip(compute, memory, core, strict=True)]
+    return [
+        np.stack(rates, axis=1)
+        for rates in zip(*(bounds.get(group_of(part), all_three) for part in parts), strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,33 +144,25 @@ Offsets = Mapping[str, tuple[float, float]]
 
 
 def predict_elsewhere(
-    laws: CeilingLaws, there: Speeds, threads: int, known: Offsets | None = None, sizes: ErrorSizes = ERROR_SIZES
+    laws: StepLaws, there: Speeds, threads: int, sizes: ErrorSizes, known: Offsets, measured: MeasuredStep | None = None
 ) -> StepPrediction:
-    """Predict the step on some threads of another machine, with the known errors of its classes.
+    """Predict the step on some threads of another machine, with known errors and the sizes of others at its distance.
 
     A class has one error in each draw; the first draw is the expected one.
     """
-    known, sizes, size = known or {}, sizes.at(distance(laws.here, there)), len(laws.parallel)
-    one, relative = _capacities(there, laws.times.names, [threads], size, SEED + 1)
+    size, names = len(laws.noise), laws.times.names
+    one, relative = _capacities(there, names, [threads], 1 + size, SEED + 1)
     chance = np.random.default_rng(SEED + 2)
-    beyond = sizes.doubling * sqrt(laws.doublings(threads)) * chance.standard_t(sizes.freedom, size - 1)
-    errors = {}
-    for group in dict.fromkeys(map(group_of, laws.times.names)):
+    beyond = sizes.doubling * sqrt(laws.doublings(threads)) * chance.standard_t(sizes.freedom, size)
+    factors = {}
+    for group in dict.fromkeys(map(group_of, names)):
         mean, deviation = known.get(group, (0.0, sizes.pair))
-        common = chance.standard_normal(size - 1) if group in known else chance.standard_t(sizes.freedom, size - 1)
-        own = sizes.network * chance.standard_normal(size - 1)
-        errors[group] = mean + np.r_[0.0, deviation * common + own + beyond]
-    by_part = np.stack([errors[group_of(part)] for part in laws.times.names], axis=1)
-    parts = (laws.parallel / relative[:, 0] + laws.serial) * laws.one_core / one * np.exp(by_part)
-    return step_prediction(laws.times, threads, parts[0], parts[1:], laws.noise)
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredStep:
-    """A step measured on the other machine: its seconds and, if it was traced, its parts."""
-
-    seconds: float
-    parts: Mapping[str, float] | None = None
+        common = chance.standard_normal(size) if group in known else chance.standard_t(sizes.freedom, size)
+        own = sizes.network * chance.standard_normal(size)
+        factors[group] = np.exp(mean + np.r_[0.0, deviation * common + own + beyond])
+    seconds = (laws.parallel / relative + laws.serial) / one * np.stack([factors[group_of(name)] for name in names], 1)
+    traced = measured.traced_seconds(laws.times.plain_ratio) if measured else None
+    return step_prediction(laws, threads, seconds, traced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,29 +173,15 @@ class ElsewherePrediction:
     """
 
     name: str
-    laws: CeilingLaws
-    by_ceilings: StepPrediction
+    laws: StepLaws
     measured: MeasuredStep | None
+    by_ceilings: StepPrediction
     by_networks: StepPrediction | None = None
 
     @property
     def network(self) -> str:
         """The network without its options and mode."""
         return self.name.split()[0]
-
-    def error(self, predicted: StepPrediction) -> float | None:
-        """Predicted over measured, less 1; None without a measurement."""
-        return None if self.measured is None else self._comparable(predicted).value / self.measured.seconds - 1.0
-
-    def inside(self, predicted: StepPrediction) -> bool | None:
-        """Whether the interval contains the measurement; None without one of them."""
-        return None if self.measured is None else self._comparable(predicted).contains(self.measured.seconds)
-
-    def _comparable(self, predicted: StepPrediction) -> Estimate:
-        """The traced step, or the plain one if that was measured."""
-        is_plain = self.measured is not None and self.measured.parts is None
-        ratio = (is_plain and self.laws.times.plain_ratio) or 1.0
-        return predicted.seconds.map(partial(mul, ratio))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,33 +199,30 @@ class ClassError:
     weight: float
 
 
-def class_errors(prediction: ElsewherePrediction) -> list[ClassError]:
+def class_errors(one: ElsewherePrediction) -> Iterator[ClassError]:
     """The errors by ceilings of the classes with a notable share of a traced step."""
-    if prediction.measured is None or prediction.measured.parts is None:
-        return []
-    predicted, threads = prediction.by_ceilings.parts, prediction.by_ceilings.threads
-    ours = _by_group({name: seconds.value for name, seconds in predicted.items()})
-    theirs = _by_group(prediction.measured.parts)
-    whole = sum(ours.values()) * sum(theirs.values())
-    shares = {group: sqrt(seconds * theirs.get(group, 0.0) / whole) for group, seconds in ours.items()}
-    beyond = prediction.laws.doublings(threads)
-    return [
-        ClassError(prediction.network, group, threads, beyond, log(theirs[group] / ours[group]), share)
-        for group, share in shares.items()
-        if share >= LEAST_SHARE
-    ]
+    if one.measured and one.measured.parts:
+        sides = {name: part.value for name, part in one.by_ceilings.parts.items()}, one.measured.parts
+        whole, threads = sum(sides[0].values()) * sum(sides[1].values()), one.by_ceilings.threads
+        for group in dict.fromkeys(map(group_of, sides[0])):
+            predicted, measured = (sum(side[name] for name in side if group_of(name) == group) for side in sides)
+            weight = sqrt(predicted * measured / whole)
+            if weight >= LEAST_SHARE:
+                error = log(measured / predicted)
+                yield ClassError(one.network, group, threads, one.laws.doublings(threads), error, weight)
 
 
-def _by_group(parts: Mapping[str, float]) -> dict[str, float]:
-    seconds: dict[str, float] = defaultdict(float)
-    for name, value in parts.items():
-        seconds[group_of(name)] += value
-    return seconds
-
-
-def mean_error(errors: Sequence[ClassError]) -> float:
-    """The mean error, weighted by the class's share of each step."""
-    return float(np.average([error.log_error for error in errors], weights=[error.weight for error in errors]))
+def mean_errors(errors: Iterable[ClassError]) -> Mapping[str, list[ClassError]]:
+    """The mean error of every network by class, weighted by the class's share of each step."""
+    by_network: dict[tuple[str, str], list[ClassError]] = defaultdict(list)
+    for error in errors:
+        by_network[error.group, error.network].append(error)
+    means = defaultdict(list)
+    for (group, _), several in by_network.items():
+        weights = [error.weight for error in several]
+        mean = float(np.average([error.log_error for error in several], weights=weights))
+        means[group].append(replace(several[0], log_error=mean, weight=fmean(weights)))
+    return means
 
 
 def offsets(errors: Sequence[ClassError], threads: int, sizes: ErrorSizes) -> Offsets:
@@ -310,17 +232,13 @@ def offsets(errors: Sequence[ClassError], threads: int, sizes: ErrorSizes) -> Of
     """
     apart = {error: abs(log2(error.threads / threads)) for error in errors}
     nearest = {error.network: apart[error] for error in sorted(errors, key=lambda error: -apart[error])}
-    near: dict[str, dict[str, list[ClassError]]] = defaultdict(lambda: defaultdict(list))
-    for error in errors:
-        if apart[error] == nearest[error.network]:
-            near[error.group][error.network].append(error)
+    near = mean_errors(error for error in errors if apart[error] == nearest[error.network])
     known = {}
-    for group, by_network in near.items() if sizes.pair else ():
-        precision, total = 1 / sizes.pair**2, 0.0
-        for several in by_network.values():
-            variance = sizes.network**2 + sizes.doubling**2 * (several[0].doublings + apart[several[0]])
-            precision, total = precision + 1 / variance, total + mean_error(several) / variance
-        known[group] = total / precision, 1 / sqrt(precision)
+    for group, means in near.items() if sizes.pair else ():
+        beyond = [error.doublings + nearest[error.network] for error in means]
+        precisions = [1 / sizes.pair**2, *(1 / (sizes.network**2 + sizes.doubling**2 * one) for one in beyond)]
+        mean = np.average([0.0, *(error.log_error for error in means)], weights=precisions)
+        known[group] = float(mean), 1 / sqrt(sum(precisions))
     return known
 
 
@@ -336,9 +254,9 @@ class OtherMachine:
 def predict_on(
     result: OpEvaluation,
     threads: Sequence[int],
-    here: Path,
-    there: Path,
-    measured: Sequence[Path] = (),
+    here: Speeds,
+    there: Speeds,
+    measured: Sequence[MeasuredStep],
     sizes: Mapping[str, ErrorSizes] | None = None,
     draws: int = DRAWS,
 ) -> OtherMachine:
@@ -347,71 +265,32 @@ def predict_on(
     The errors of networks measured there correct the predictions of the others, never their own. `sizes` replaces the
     default sizes of errors by network.
     """
-    ours, theirs = read_speeds(here), read_speeds(there)
-    if ours.imports is None or theirs.imports is None:
-        ours, theirs = replace(ours, imports=None), replace(theirs, imports=None)
-    apart, sizes = distance(ours, theirs), defaultdict(lambda: ERROR_SIZES, sizes or {})
-    steps = {key: step for folder in measured for key, step in _read_steps(folder)}
+    apart = distance(here, there)
+    scale = defaultdict(lambda: ERROR_SIZES.at(apart), {name: one.at(apart) for name, one in (sizes or {}).items()})
     several = {profile for subject in result.scalings for profile in subject.profiles}
     alone = [name for name, profile in zip(result.names, result.profiles, strict=True) if profile not in several]
-    refusals = list(map(str, result.complaints))
-    refusals += [f"{name}: traced on only one number of threads, so no law can be fitted" for name in alone]
-    first = []
+    reason = "traced on only one number of threads, so no law can be fitted"
+    refusals = [*map(str, result.complaints), *(f"{name}: {reason}" for name in alone)]
+    first: list[ElsewherePrediction] = []
     for subject in result.scalings:
         try:
-            laws = ceiling_laws(subject.laws.times, ours, draws)
+            laws = ceiling_laws(subject.laws.times, here, draws)
         except FitError as error:
             refusals.append(f"{subject.name}: {error}")
             continue
         for count in threads:
             try:
-                step = _measured_step(subject, steps, count)
-                by_ceilings = predict_elsewhere(laws, theirs, count, {}, sizes[subject.name.split()[0]])
-                first.append(ElsewherePrediction(subject.name, laws, by_ceilings, step))
+                step = subject.step_among(measured, count)
+                by_ceilings = predict_elsewhere(laws, there, count, scale[subject.name.split()[0]], {}, step)
+                first.append(ElsewherePrediction(subject.name, laws, step, by_ceilings))
             except FitError as error:
                 refusals.append(f"{subject.name} on {count} threads: {error}")
-    errors = [error for prediction in first for error in class_errors(prediction)]
-    predictions = []
-    for prediction in first:
-        own, count = sizes[prediction.network], prediction.by_ceilings.threads
-        known = offsets([error for error in errors if error.network != prediction.network], count, own.at(apart))
-        by_networks = predict_elsewhere(prediction.laws, theirs, count, known, own) if known else None
-        predictions.append(replace(prediction, by_networks=by_networks))
-    return OtherMachine(tuple(predictions), tuple(refusals), apart)
+    errors = [error for one in first for error in class_errors(one)]
 
+    def corrected(one: ElsewherePrediction) -> ElsewherePrediction:
+        own, count = scale[one.network], one.by_ceilings.threads
+        known = offsets([error for error in errors if error.network != one.network], count, own)
+        again = predict_elsewhere(one.laws, there, count, own, known, one.measured) if known else None
+        return replace(one, by_networks=again)
 
-# Workload, mode, size and items per step, which a step must share on both machines; and threads.
-StepKey = tuple[str, str, str, int, int]
-
-
-def _read_steps(folder: Path) -> Iterator[tuple[StepKey, MeasuredStep]]:
-    """The steps of a folder: traced ones if it has traces, otherwise plain ones."""
-    if (folder / TRACES.file).exists():
-        for profile in profiles_of(read_traces(folder)):
-            parts = {op.type: op.seconds for op in profile.ops}
-            parts |= {OVERHEAD: profile.overhead_seconds, UNEXPLAINED: profile.unexplained_seconds}
-            key = _key(profile.point, profile.items_per_step, profile.threads)
-            yield key, MeasuredStep(profile.wall_seconds, parts)
-        return
-    for summary in summarize(map(launch_of, read_rows(folder))):
-        if summary.step and summary.items:
-            yield _key(summary.point, summary.items, summary.point.cores), MeasuredStep(summary.step.value)
-
-
-def _key(point: Point, items: int, threads: int) -> StepKey:
-    return point.workload, point.mode, point.size, items, threads
-
-
-def _measured_step(subject: Scaling, steps: Mapping[StepKey, MeasuredStep], threads: int) -> MeasuredStep | None:
-    """The measured step of a subject; refused if its size or batch differs, or it has ops that were not profiled."""
-    first = subject.profiles[0]
-    key = _key(first.point, first.items_per_step, threads)
-    others = dict.fromkeys(other[2:4] for other in steps if other[:2] == key[:2])
-    if others and key[2:4] not in others:
-        there = ", ".join(f"size {size} with {items} items" for size, items in others)
-        raise FitError(f"it was profiled at size {key[2]} with {key[3]} items, but measured at {there}")
-    step = steps.get(key)
-    ops = {name: seconds for name, seconds in ((step and step.parts) or {}).items() if name not in NOT_OPS}
-    missing = {name: ops[name] / sum(ops.values()) for name in ops if name not in subject.laws.times.names}
-    _refuse_ops(missing, "its op time there is in ops that were not profiled here")
-    return step
+    return OtherMachine(tuple(map(corrected, first)), tuple(refusals), apart)

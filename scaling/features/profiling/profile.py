@@ -106,6 +106,12 @@ class Profile:
         return Verdict.IMPRECISE if self.quiet == self.launches else Verdict.DISTURBED
 
     @property
+    def parts(self) -> dict[str, float]:
+        """Seconds per step of every op type, of overhead and unexplained."""
+        ops = {op.type: op.seconds for op in self.ops}
+        return ops | {OVERHEAD: self.overhead_seconds, UNEXPLAINED: self.unexplained_seconds}
+
+    @property
     def op_seconds(self) -> float:
         """The sum of the times of all ops, per step."""
         return sum(op.seconds for op in self.ops)
@@ -366,14 +372,14 @@ def _plain_ratio(traces: Sequence[Trace]) -> float | None:
 
 
 def draw_means(times: PartTimes, size: int = DRAWS) -> tuple[Floats, Floats]:
-    """Draw means, draws × counts × parts, and return them with the noise factor of each draw.
+    """Draw means, (1 + draws) × counts × parts, of which the first are the estimates, with a noise factor per draw.
 
     The factor times the root mean square of deviations over √freedom is the relative noise of one unit.
     """
     chance = np.random.default_rng(SEED)
     half = size // 2
     if not times.freedom:
-        return np.repeat(times.means[None], 2 * half, axis=0), np.zeros(2 * half)
+        return np.repeat(times.means[None], 1 + size, axis=0), np.zeros(size)
     need(*SCIPY)
     from scipy.special import gammaincinv  # only profiles need it, and it takes a while to import
 
@@ -382,6 +388,6 @@ def draw_means(times: PartTimes, size: int = DRAWS) -> tuple[Floats, Floats]:
     mixture = chance.standard_normal((half, len(times.threads), len(times.deviations)))
     units = np.array(times.units, dtype=np.float64)
     shift = mixture @ times.deviations / np.sqrt(spread[:, None, None] * units[None, :, None])
-    both = np.concatenate([shift, -shift])
-    means: Floats = times.means[None] * np.maximum(1.0 + both, LEAST_LEFT)
+    shifts = np.concatenate([np.zeros_like(shift[:1]), shift, -shift])
+    means: Floats = times.means[None] * np.maximum(1.0 + shifts, LEAST_LEFT)
     return means, np.tile(1.0 / np.sqrt(spread), 2)

@@ -39,6 +39,8 @@ TRACE_AGAIN = "trace it again on a quiet machine (`scaling machine doctor`)"
 TRACE_MORE = "use --reproducible-to 2 to trace enough launches"
 INSIDE_WORDS = {None: "-", True: "inside", False: "outside"}
 
+STEP_KEYS = "overlap_seconds overhead_seconds unexplained_seconds plain_seconds"
+
 Facts = dict[str, object]
 
 
@@ -195,7 +197,7 @@ def predictions_table(scalings: Iterable[Scaling]) -> Table:
     """Predicted steps: by ops with an interval, as a plain step, and by the law of the whole step."""
     rows = []
     for scaling in scalings:
-        one = float((scaling.laws.parallel + scaling.laws.serial).sum())
+        one = float(scaling.laws.fitted(1)[0].sum())
         for by_ops, by_step in scaling.predictions:
             rows.append(
                 (
@@ -230,17 +232,20 @@ def held_out_table(scalings: Iterable[Scaling]) -> Table:
     """Measured steps as predicted from fewer threads: by ops and by the law of the whole step."""
     rows = [
         (
-            *(scaling.name, ", ".join(map(str, held.fitted_on)), str(held.threads)),
-            duration(held.measured_seconds),
-            *(f"{100 * held.error_by_ops:+.1f} %", _interval_words(held.by_ops.seconds)),
-            INSIDE_WORDS[held.inside],
-            f"{100 * held.error_by_step:+.1f} %",
+            *(scaling.name, ", ".join(map(str, held.fitted_on)), str(held.by_ops.threads)),
+            _duration_or_dash(held.by_ops.measured),
+            *(_error_words(held.by_ops), _interval_words(held.by_ops.seconds), INSIDE_WORDS[held.by_ops.inside]),
+            _error_words(held.by_step),
         )
         for scaling in scalings
         for held in scaling.held_out
     ]
     headers = ("held out", "from threads", ">threads", ">measured", ">by ops", "95 %", "", ">by the whole step")
     return Table(headers, rows)
+
+
+def _error_words(predicted: StepPrediction) -> str:
+    return "-" if predicted.error is None else f"{100 * predicted.error:+.1f} %"
 
 
 def elsewhere_table(predictions: Sequence[ElsewherePrediction]) -> Table:
@@ -251,10 +256,11 @@ def elsewhere_table(predictions: Sequence[ElsewherePrediction]) -> Table:
     for one in predictions:
         cells = [one.name, str(one.by_ceilings.threads)]
         for predicted in (one.by_ceilings, one.by_networks)[: 1 + by_networks]:
-            cells += ["-", ""] if predicted is None else _seconds_cells(predicted)
-            error, inside = (one.error(predicted), one.inside(predicted)) if predicted else (None, None)
-            words = ["-" if error is None else f"{100 * error:+.1f} %", INSIDE_WORDS[inside] if predicted else ""]
-            cells += words if measured else []
+            words = ["-", "", "-", ""]
+            if predicted:
+                words = [duration(predicted.seconds.value), _interval_words(predicted.seconds)]
+                words += [_error_words(predicted), INSIDE_WORDS[predicted.inside]]
+            cells += words if measured else words[:2]
         cells.append(_duration_or_dash((one.by_networks or one.by_ceilings).plain_seconds))
         step = one.measured and [duration(one.measured.seconds), "plain" if one.measured.parts is None else "traced"]
         rows.append((*cells, *((step or ["-", ""]) if measured else ())))
@@ -262,10 +268,6 @@ def elsewhere_table(predictions: Sequence[ElsewherePrediction]) -> Table:
     corrected = (">by other networks", "95 %", *errors) if by_networks else ()
     headers = ("on the other machine", ">threads", ">by ceilings", "95 %", *errors, *corrected, ">plain step")
     return Table((*headers, *((">measured", "") if measured else ())), rows)
-
-
-def _seconds_cells(predicted: StepPrediction) -> list[str]:
-    return [duration(predicted.seconds.value), _interval_words(predicted.seconds)]
 
 
 def op_remarks(result: OpEvaluation) -> Iterator[str]:
@@ -354,10 +356,10 @@ def op_facts(result: OpEvaluation) -> Facts:
         "profiles": [_profile_facts(name, one) for name, one in zip(result.names, result.profiles, strict=True)],
         "stationarity": [
             {
-                **_values(launch.trace.point, "workload mode size"),
-                **_values(launch.trace, "threads launch"),
+                **values(launch.trace.point, "workload mode size"),
+                **values(launch.trace, "threads launch"),
                 "steps": len(launch.step_seconds),
-                **_values(launch, "coefficient_of_variation drift p"),
+                **values(launch, "coefficient_of_variation drift p"),
                 "steady": launch.stationary,
                 "detectable_drift": finite(launch.detectable_drift),
                 "steps_needed": launch.steps_needed,
@@ -365,7 +367,7 @@ def op_facts(result: OpEvaluation) -> Facts:
             for launch in result.stationarity
         ],
         "similarity": {
-            linkage: [_values(merge, "left right distance") for merge in result.merges(linkage)] for linkage in LINKAGES
+            linkage: [values(merge, "left right distance") for merge in result.merges(linkage)] for linkage in LINKAGES
         },
         "modes": [
             {
@@ -382,24 +384,19 @@ def op_facts(result: OpEvaluation) -> Facts:
     }
 
 
-def _values(item: object, names: str) -> Facts:
+def values(item: object, names: str) -> Facts:
+    """Attributes by name."""
     return {name: getattr(item, name) for name in names.split()}
-
-
-def step_facts(profile: Profile) -> Facts:
-    """The seconds of a step and its parts."""
-    return _values(profile, "overlap_seconds overhead_seconds unexplained_seconds plain_seconds")
 
 
 def _profile_facts(name: str, profile: Profile) -> Facts:
     return {
         "name": name,
-        **_values(profile.point, "workload mode size"),
-        **_values(profile, "threads inter launches"),
+        **values(profile.point, "workload mode size"),
+        **values(profile, "threads inter launches"),
         "quiet_launches": profile.quiet,
         "verdict_code": profile.verdict,
-        **_values(profile, "steps wall_seconds op_seconds"),
-        **step_facts(profile),
+        **values(profile, f"steps wall_seconds op_seconds {STEP_KEYS}"),
         "classes": profile.class_shares,
         "loss_share": profile.purpose_share("loss"),
         "purposes": profile.purpose_seconds,
@@ -408,7 +405,7 @@ def _profile_facts(name: str, profile: Profile) -> Facts:
             {
                 "type": op.type,
                 "class": op.op_class,
-                **_values(op, "seconds share"),
+                **values(op, "seconds share"),
                 "share_in_launches": [op.least, op.most],
                 "reproducible_to": op.reproducibility,
                 "executions": op.executions,
@@ -440,7 +437,7 @@ def _scaling_facts(scaling: Scaling) -> Facts:
         ],
         "losses": [
             {
-                **_values(loss, "threads efficiency lost_seconds measured"),
+                **values(loss, "threads efficiency lost_seconds measured"),
                 "parts": [
                     {
                         "name": part.name,
@@ -455,14 +452,16 @@ def _scaling_facts(scaling: Scaling) -> Facts:
         ],
         "held_out": [
             {
-                **_values(held, "threads fitted_on measured_seconds"),
-                "by_ops": _prediction_facts(held.by_ops, error=held.error_by_ops, inside=held.inside),
-                "by_whole_step": _prediction_facts(held.by_step, error=held.error_by_step),
+                "threads": held.by_ops.threads,
+                "fitted_on": held.fitted_on,
+                "measured_seconds": held.by_ops.measured,
+                "by_ops": _prediction_facts(held.by_ops, "error inside"),
+                "by_whole_step": _prediction_facts(held.by_step, "error"),
             }
             for held in scaling.held_out
         ],
         "predictions": [
-            _prediction_facts(by_ops, by_whole_step=_prediction_facts(by_step))
+            _prediction_facts(by_ops) | {"by_whole_step": _prediction_facts(by_step)}
             for by_ops, by_step in scaling.predictions
         ],
     }
@@ -470,18 +469,14 @@ def _scaling_facts(scaling: Scaling) -> Facts:
 
 def elsewhere_facts(other: OtherMachine) -> Facts:
     """Predictions of another machine as JSON facts."""
-
-    def facts(one: ElsewherePrediction, predicted: StepPrediction) -> Facts:
-        return _prediction_facts(predicted, error=one.error(predicted), inside=one.inside(predicted))
-
     return {
         "distance": other.distance,
         "predictions": [
             {
                 "name": one.name,
                 "threads": one.by_ceilings.threads,
-                "by_ceilings": facts(one, one.by_ceilings),
-                "by_networks": one.by_networks and facts(one, one.by_networks),
+                "by_ceilings": _prediction_facts(one.by_ceilings, "error inside"),
+                "by_networks": one.by_networks and _prediction_facts(one.by_networks, "error inside"),
                 "measured_seconds": one.measured and one.measured.seconds,
                 "measured_traced": one.measured and one.measured.parts is not None,
             }
@@ -491,14 +486,14 @@ def elsewhere_facts(other: OtherMachine) -> Facts:
     }
 
 
-def _prediction_facts(predicted: StepPrediction, **more: object) -> Facts:
+def _prediction_facts(predicted: StepPrediction, checks: str = "") -> Facts:
     return {
         "threads": predicted.threads,
         "seconds": predicted.seconds.value,
-        **_values(predicted.seconds, "low high"),
+        **values(predicted.seconds, "low high"),
         "plain_seconds": predicted.plain_seconds,
         "imprecise": [*predicted.imprecise_parts],
-        **more,
+        **values(predicted, checks),
     }
 
 

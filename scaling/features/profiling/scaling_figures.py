@@ -248,11 +248,11 @@ def _draw_threads(axes: Axes, scaling: Scaling) -> None:
         share_of_step = laws.times.means[-1][index] / laws.times.steps[-1]
         name = laws.times.names[index]
         label = f"{wrap(name, 17.0, 1)} {share(share_of_step)}{purpose_note(scaling, name)}"
-        axes.plot(along, laws.parallel[index] / along + laws.serial[index], color=colour(rank), linewidth=1.0)
+        axes.plot(along, laws.parallel[0, index] / along + laws.serial[0, index], color=colour(rank), linewidth=1.0)
         look: dict[str, Any] = {"linestyle": "none", "marker": marker(rank), "markersize": 4.5, "color": colour(rank)}
         axes.plot(threads, laws.times.means[:, index], label=label, **look)
     steps = laws.times.steps
-    axes.plot(along, (laws.parallel.sum() / along + laws.serial.sum()), color=INK, linewidth=1.2)
+    axes.plot(along, (laws.parallel[0].sum() / along + laws.serial[0].sum()), color=INK, linewidth=1.2)
     axes.plot(threads, steps, linestyle="none", marker="P", markersize=5.0, color=INK, label="whole step")
     axes.plot(along, steps[0] * threads[0] / along, color=FAINT, linewidth=1.0, linestyle=":")
     axes.set_xscale("log", base=2)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from scaling.analysis.traces import Trace, traces_by_point
 from scaling.features.profiling.profile import profile
-from scaling.features.profiling.report import step_facts
+from scaling.features.profiling.report import STEP_KEYS, values
 from scaling.reporting.words import Table, count, duration, point_words, share, some_of, span
 from scaling.results.traces import TracedRow, trace_of
 
@@ -13,8 +13,6 @@ LEAST_SHARE = 0.01
 # A trace beyond these limits has a remark.
 MOST_TRACED_OVER_PLAIN = 1.2
 MOST_UNEXPLAINED = 0.05
-
-_SUMMED = ("seconds", "share", "executions")
 
 
 def trace_words(trace: Trace) -> str:
@@ -50,7 +48,9 @@ def ops_table(*launches: Trace) -> Table:
         for op in shown
     ]
     if rest:
-        seconds, part, executions = (sum(getattr(op, name) for op in rest) for name in _SUMMED)
+        seconds, part, executions = (
+            sum(getattr(op, name) for op in rest) for name in ("seconds", "share", "executions")
+        )
         lines.append((f"{len(rest)} more types", seconds, part, "", executions))
     lines.append(("all ops", step.op_seconds, 1.0, "", sum(op.executions for op in step.ops)))
     rows = [
@@ -99,24 +99,20 @@ def trace_facts(traced: TracedRow) -> dict[str, object]:
     run, outcome = traced.row.run, traced.row.outcome
     point, trace = run.point, trace_of(traced)
     facts: dict[str, object] = {
-        "workload": point.workload,
-        "mode": point.mode,
-        "size": point.size,
+        **values(point, "workload mode size"),
         "items": outcome.items_per_step,
         "threads": point.threads(point.intra),
         "inter": point.threads(point.inter),
         "launch": run.launch,
-        "status": outcome.status,
-        "reason": outcome.reason,
+        **values(outcome, "status reason"),
     }
     if trace is None:
         return facts
     step = profile([trace])
     return facts | {
-        "steps": step.steps,
-        "wall_seconds": step.wall_seconds,
+        **values(step, "steps wall_seconds"),
         "op_seconds": step.busy_seconds,
-        **step_facts(step),
+        **values(step, STEP_KEYS),
         "traced_over_plain": step.stretch,
-        "ops": [{name: getattr(op, name) for name in ("type", *_SUMMED)} for op in step.ops],
+        "ops": [values(op, "type seconds share executions") for op in step.ops],
     }

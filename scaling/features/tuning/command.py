@@ -25,11 +25,12 @@ from scaling.cli.sweep import answer_when_interrupted, print_job_notes
 from scaling.features.tuning.grid import parse_parameters
 from scaling.features.tuning.library import Tuned, carry_out_tuning, prepare_tuning
 from scaling.features.tuning.report import (
+    TUNED,
+    TunedAnswer,
     environment_lines,
     paste_python,
     setting_words,
     tuning_answer,
-    tuning_facts,
     tuning_table,
 )
 from scaling.features.tuning.schedule import most_launches
@@ -114,7 +115,7 @@ def tune(
 def _print(tuned: Tuned, as_json: bool) -> None:
     job, outcome = tuned.job, tuned.outcome
     if as_json:
-        print_json(tuning_facts(outcome, job.grid, job.search.objective, tuned.settings))
+        print_json(TUNED.of(TunedAnswer(outcome, job.grid, job.search.objective, tuned.settings)))
         return
     answer, *others = tuning_answer(outcome, job.grid, job.search.objective)
     print_lines(answer, "")

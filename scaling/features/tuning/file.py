@@ -11,7 +11,7 @@ import msgspec
 
 from scaling.errors import StoreError
 from scaling.features.tuning.grid import Grid, Objective
-from scaling.features.tuning.search import CohortLaunch, CohortLogs, Outcome, Space, cohort_logs, outcome, space
+from scaling.features.tuning.search import CohortLaunch, Outcome, Space, cohort_logs, outcome, space
 from scaling.machine.topology import Cpus
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.rows import Row, planned_launch
@@ -32,13 +32,9 @@ class Search:
         """The space of the settings."""
         return space(self.grid.values, self.grid.named)
 
-    def cohorts(self, rows: Iterable[Row]) -> list[CohortLogs]:
-        """The complete cohorts among rows, in order."""
-        return cohort_logs(map(cohort_launch, rows), self.grid.points, self.objective)
-
     def outcome(self, rows: Iterable[Row]) -> Outcome:
         """The outcome of rows."""
-        return outcome(self.space, self.cohorts(rows))
+        return outcome(self.space, cohort_logs(map(cohort_launch, rows), self.grid.points, self.objective))
 
 
 def cohort_launch(row: Row) -> CohortLaunch:

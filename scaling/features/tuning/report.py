@@ -3,16 +3,16 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import WIDEST_ANSWER
 from scaling.features.tuning.file import TUNING, Search
 from scaling.features.tuning.grid import Grid, Objective
-from scaling.features.tuning.search import FEWEST_CONFIRMATIONS, Outcome, Standing
+from scaling.features.tuning.search import FEWEST_CONFIRMATIONS, Competitor, Outcome, Standing
 from scaling.machine.cpulist import format_list, parse_list
 from scaling.reporting.answers import StudyAnswer
-from scaling.reporting.json_types import ARRAY, ESTIMATE, MAP, NUMBER, TEXTS, Fields, record
+from scaling.reporting.json_types import ARRAY, ESTIMATE, MAP, NUMBER, TEXTS, Facts, Fields
 from scaling.reporting.page.provenance import study_of
 from scaling.reporting.words import Block, Section, Table, count, estimate_facts, figure, interval_alone
 from scaling.results.evaluation import Evaluation
@@ -28,9 +28,6 @@ STANDING_WORDS = {
 }
 # The number of listed settings besides the named ones.
 MOST_LISTED = 12
-# Keys of a setting in JSON, besides the values on its axes.
-_OVER_DEFAULT = {"over_default": "value", "over_default_low": "low", "over_default_high": "high"}
-_FIXED = ("setting", "name", "launches", *_OVER_DEFAULT, "standing", "standing_code")
 HINT = (
     "Times are relative to the default and come from all launches. The gain above comes only from the launches after "
     "the winner was chosen."
@@ -233,76 +230,79 @@ def tuning_table(outcome: Outcome, grid: Grid) -> Table:
     return Table(("setting", ">launches", ">time relative to default", "95 %", "standing"), rows)
 
 
+SETTING = Facts[tuple[Grid, Competitor]](
+    "TunedSetting",
+    {
+        "setting": (str, lambda one: setting_words(one[0], one[1].setting)),
+        "name": (str | None, lambda one: one[0].names.get(one[1].setting)),
+        "launches": (int, lambda one: one[1].launches),
+        "over_default": (NUMBER, lambda one: one[1].ratio and one[1].ratio.value),
+        "over_default_low": (NUMBER, lambda one: one[1].ratio and one[1].ratio.low),
+        "over_default_high": (NUMBER, lambda one: one[1].ratio and one[1].ratio.high),
+        "standing": (str, lambda one: STANDING_WORDS[one[1].standing]),
+        "standing_code": (Standing, lambda one: one[1].standing),
+        "values": (dict[str, float | str], lambda one: _values(one[0], one[1].setting)),
+    },
+)
+
+
+def _values(grid: Grid, setting: int) -> dict[str, object]:
+    point = grid.points[setting]
+    return {**grid.values[setting], "intra_setting": point.intra, "inter_setting": point.inter}
+
+
 def outcome_rows(outcome: Outcome, grid: Grid) -> list[dict[str, object]]:
     """Every measured setting for scripts, the best first."""
-    return [
-        {
-            "setting": setting_words(grid, one.setting),
-            "name": grid.names.get(one.setting),
-            **{axis: grid.values[one.setting][axis] for axis in grid.values[0]},
-            "intra_setting": grid.points[one.setting].intra,
-            "inter_setting": grid.points[one.setting].inter,
-            "launches": one.launches,
-            **{key: one.ratio and getattr(one.ratio, end) for key, end in _OVER_DEFAULT.items()},
-            "standing": STANDING_WORDS[one.standing],
-            "standing_code": one.standing,
-        }
-        for one in outcome.competitors
-    ]
+    rows = [SETTING.of((grid, one)) for one in outcome.competitors]
+    return [{"setting": row.pop("setting"), "name": row.pop("name"), **row.pop("values"), **row} for row in rows]
 
 
-def tuning_facts(outcome: Outcome, grid: Grid, objective: str, settings: TunedSettings | None) -> dict[str, Any]:
-    """The answer for scripts."""
-    return {
-        "objective": objective,
-        "answer": "; ".join(tuning_answer(outcome, grid, objective)),
-        "winner": None if outcome.winner is None else setting_words(grid, outcome.winner),
-        "challenger": None if outcome.challenger is None else setting_words(grid, outcome.challenger),
-        "default_beaten": outcome.beaten,
-        "gain": estimate_facts(outcome.gain),
-        "gains": {
-            grid.names.get(setting, str(setting)): estimate_facts(gain) for setting, gain in outcome.gains.items()
-        },
-        "confirmations": outcome.confirmations,
-        "disturbed_confirmations": outcome.disturbed,
-        "is_answer": outcome.is_answer,
-        "grid_settings": len(grid.points),
-        "environment": dict(settings.environment) if settings else {},
-        "cpus": settings.cpus if settings else None,
-        "jit": settings.jit if settings else None,
-        "command": list(settings.command) if settings and settings.command else None,
-        "python": paste_python(settings) if settings else None,
-        "settings": [
-            {key: row[key] for key in _FIXED} | {"values": {key: row[key] for key in row if key not in _FIXED}}
-            for row in outcome_rows(outcome, grid)
-        ],
-    }
+class TunedAnswer(NamedTuple):
+    """The outcome of a search, and the settings of its winner."""
+
+    outcome: Outcome
+    grid: Grid
+    objective: str
+    settings: TunedSettings | None
+
+
+TUNED = Facts[TunedAnswer](
+    "Tuned",
+    {
+        "objective": (str, lambda one: one.objective),
+        "answer": (str, lambda one: "; ".join(tuning_answer(*one[:3]))),
+        "winner": (str | None, lambda one: _words_of(one.grid, one.outcome.winner)),
+        "challenger": (str | None, lambda one: _words_of(one.grid, one.outcome.challenger)),
+        "default_beaten": (bool, lambda one: one.outcome.beaten),
+        "gain": (ESTIMATE, lambda one: estimate_facts(one.outcome.gain)),
+        "gains": (
+            MAP[str, ESTIMATE],
+            lambda one: {
+                one.grid.names.get(setting, str(setting)): estimate_facts(gain)
+                for setting, gain in one.outcome.gains.items()
+            },
+        ),
+        "confirmations": (int, lambda one: one.outcome.confirmations),
+        "disturbed_confirmations": (int, lambda one: one.outcome.disturbed),
+        "is_answer": (bool, lambda one: one.outcome.is_answer),
+        "grid_settings": (int, lambda one: len(one.grid.points)),
+        "environment": (dict[str, str], lambda one: dict(one.settings.environment) if one.settings else {}),
+        "cpus": (str | None, lambda one: one.settings and one.settings.cpus),
+        "jit": (bool | None, lambda one: one.settings and one.settings.jit),
+        "command": (TEXTS | None, lambda one: [*((one.settings and one.settings.command) or ())] or None),
+        "python": (str | None, lambda one: one.settings and paste_python(one.settings)),
+        "settings": (
+            ARRAY[SETTING.record],
+            lambda one: [SETTING.of((one.grid, competitor)) for competitor in one.outcome.competitors],
+        ),
+    },
+)
+
+
+def _words_of(grid: Grid, setting: int | None) -> str | None:
+    return None if setting is None else setting_words(grid, setting)
 
 
 def printed() -> Fields:
     """The keys and types of what `tune --json` prints."""
-    setting = record(
-        "TunedSetting",
-        {"setting": str, "name": str | None, "launches": int, "standing": str, "standing_code": Standing},
-        dict.fromkeys(_OVER_DEFAULT, NUMBER),
-        values=dict[str, float | str],
-    )
-    return {
-        "objective": str,
-        "answer": str,
-        "winner": str | None,
-        "challenger": str | None,
-        "default_beaten": bool,
-        "gain": ESTIMATE,
-        "gains": MAP[str, ESTIMATE],
-        "confirmations": int,
-        "disturbed_confirmations": int,
-        "is_answer": bool,
-        "grid_settings": int,
-        "environment": dict[str, str],
-        "cpus": str | None,
-        "jit": bool | None,
-        "command": TEXTS | None,
-        "python": str | None,
-        "settings": ARRAY[setting],
-    }
+    return TUNED.types

@@ -128,12 +128,12 @@ def test_a_part_at_its_bound_in_all_draws_has_no_interval_of_no_width():
 def test_held_out_threads_are_predicted_by_ops_and_by_the_whole_step():
     times = part_times(amdahl_traces(threads=(1, 2, 4, 8), noise=0.002))
     predictions = held_out_steps(times, (1, 2))
-    assert [prediction.threads for prediction in predictions] == [4, 8]
+    assert [prediction.by_ops.threads for prediction in predictions] == [4, 8]
     for prediction in predictions:
         assert prediction.fitted_on == (1, 2)
-        assert abs(prediction.error_by_ops) < 0.03
-        assert abs(prediction.error_by_step) < 0.03
-        assert prediction.inside
+        assert abs(prediction.by_ops.error) < 0.03
+        assert abs(prediction.by_step.error) < 0.03
+        assert prediction.by_ops.inside
 
 
 def test_the_law_of_the_whole_step_is_the_sum_of_the_laws_of_its_parts():

@@ -9,12 +9,13 @@ import pytest
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.op_classes import one_name
 from scaling.errors import FitError
+from scaling.features.profiling.evaluation import MeasuredStep
+from scaling.features.profiling.laws import StepLaws, StepPrediction
 from scaling.features.profiling.other_machine import (
     BOUND_BY_COMPUTE,
     ERROR_SIZES,
     ClassError,
     ElsewherePrediction,
-    MeasuredStep,
     Speeds,
     ceiling_laws,
     class_errors,
@@ -43,6 +44,10 @@ def speeds(machine, spread: float = 0.0) -> Speeds:
 
     both = {cores: {"matmul": rate(one), "stream": rate(other)} for cores, (one, other) in rates.items()}
     return Speeds("ceilings", both, rate(imports))
+
+
+def predict(laws: StepLaws, here: Speeds, there: Speeds, threads: int, known=None, measured=None) -> StepPrediction:
+    return predict_elsewhere(laws, there, threads, ERROR_SIZES.at(distance(here, there)), known or {}, measured)
 
 
 def rate_of(machine, threads: int, name: str) -> float:
@@ -88,7 +93,7 @@ def traces_on(machine, noise: float = 0.0, seed: int = 1, launches: int = 3):
 def test_where_ops_keep_their_share_of_the_ceilings_the_other_machine_is_predicted_exactly(here, there):
     times = traces_on(here)
     for threads in there[0]:
-        predicted = predict_elsewhere(ceiling_laws(times, speeds(here)), speeds(there), threads)
+        predicted = predict(ceiling_laws(times, speeds(here)), speeds(here), speeds(there), threads)
         assert predicted.seconds.value == pytest.approx(seconds_on(there, threads), rel=1e-5)
         assert predicted.plain_seconds == pytest.approx(predicted.seconds.value / 1.05)
 
@@ -111,7 +116,7 @@ def test_a_machine_that_is_faster_in_everything_alike_is_predicted_as_precisely_
         ]
         times = traces_on(SMALL, noise=0.02, seed=seed)
         here, there = (speeds(machine, 0.03) for machine in believed)
-        predicted = predict_elsewhere(ceiling_laws(times, here, size=200), there, 2)
+        predicted = predict(ceiling_laws(times, here, size=200), here, there, 2)
         inside.append(predicted.seconds.contains(seconds_on(FASTER, 2)))
         widths.append(predicted.seconds.high / predicted.seconds.low)
     assert sum(inside) >= 35
@@ -135,13 +140,14 @@ def simulate_errors(seed: int, networks: int = 6) -> tuple[dict[str, float], lis
 
 def test_with_kernels_of_another_machine_intervals_have_their_coverage_and_other_networks_narrow_them():
     """A hundred pairs of machines whose kernels differ by the stated sizes: some 95 intervals contain the truth."""
-    laws, there = ceiling_laws(traces_on(SMALL), speeds(SMALL), size=400), speeds(LARGE)
+    here, there = speeds(SMALL), speeds(LARGE)
+    laws = ceiling_laws(traces_on(SMALL), here, size=400)
     by_ceilings, by_networks, narrower = [], [], []
     for seed in range(100):
         own, others = simulate_errors(seed)
         truth = sum(parts_on(LARGE, 2, own).values()) + overhead_on(LARGE) * own["between ops"]
-        known = offsets(others, 2, ERROR_SIZES.at(distance(laws.here, there)))
-        alone, with_others = (predict_elsewhere(laws, there, 2, some).seconds for some in ({}, known))
+        known = offsets(others, 2, ERROR_SIZES.at(distance(here, there)))
+        alone, with_others = (predict(laws, here, there, 2, some).seconds for some in ({}, known))
         by_ceilings.append(alone.contains(truth))
         by_networks.append(with_others.contains(truth))
         narrower.append((with_others.high / with_others.low) / (alone.high / alone.low))
@@ -151,17 +157,18 @@ def test_with_kernels_of_another_machine_intervals_have_their_coverage_and_other
 
 
 def test_beyond_the_traced_threads_an_interval_is_wider():
-    laws, there = ceiling_laws(traces_on(SMALL), speeds(SMALL)), speeds(LARGE)
+    here, there = speeds(SMALL), speeds(LARGE)
+    laws = ceiling_laws(traces_on(SMALL), here)
     ratios = [
         predicted.seconds.high / predicted.seconds.low
-        for predicted in (predict_elsewhere(laws, there, threads) for threads in (2, 4, 16))
+        for predicted in (predict(laws, here, there, threads) for threads in (2, 4, 16))
     ]
     assert ratios == sorted(ratios)
 
 
 def test_a_ceiling_that_was_not_measured_is_named():
     with pytest.raises(FitError, match=r"8 cores .* 1, 2, 4, 16\);"):
-        predict_elsewhere(ceiling_laws(traces_on(SMALL), speeds(SMALL)), speeds(LARGE), 8)
+        predict(ceiling_laws(traces_on(SMALL), speeds(SMALL)), speeds(SMALL), speeds(LARGE), 8)
 
 
 def test_laws_need_the_ceilings_of_two_numbers_of_threads():
@@ -181,24 +188,27 @@ def test_ops_that_no_ceiling_bounds_are_refused():
 @pytest.mark.parametrize(("traced", "error"), [(True, 0.0), (False, 1 / 1.05 - 1)])
 def test_a_plain_measurement_is_held_against_a_plain_step(traced, error):
     laws = ceiling_laws(traces_on(SMALL, noise=0.001), speeds(SMALL))
-    measured = MeasuredStep(seconds_on(FASTER, 2), parts_on(FASTER, 2) if traced else None)
-    one = ElsewherePrediction("pretend", laws, predict_elsewhere(laws, speeds(FASTER), 2), measured)
-    assert one.error(one.by_ceilings) == pytest.approx(error, abs=0.01)
-    assert one.inside(one.by_ceilings) is traced
+    measured = MeasuredStep(
+        trace(step({"MatMul": 1.0})).point, 1, 2, seconds_on(FASTER, 2), parts_on(FASTER, 2) if traced else None
+    )
+    predicted = predict(laws, speeds(SMALL), speeds(FASTER), 2, measured=measured)
+    assert predicted.error == pytest.approx(error, abs=0.01)
+    assert predicted.inside is traced
 
 
 def test_one_step_of_each_count_has_the_interval_of_the_ceilings():
     traces = [trace(step(parts_on(SMALL, threads), overhead_on(SMALL)), threads=threads) for threads in (1, 2)]
     laws = ceiling_laws(part_times(traces), speeds(SMALL, 0.05))
-    predicted = predict_elsewhere(laws, speeds(FASTER, 0.05), 2).seconds
+    predicted = predict(laws, speeds(SMALL, 0.05), speeds(FASTER, 0.05), 2).seconds
     assert predicted.low < 0.95 * predicted.value < predicted.value < 1.05 * predicted.value < predicted.high
 
 
 def test_errors_are_of_classes_that_take_a_part_of_the_step_worth_mentioning():
     laws = ceiling_laws(traces_on(SMALL), speeds(SMALL))
-    predicted = predict_elsewhere(laws, speeds(LARGE), 4)
+    predicted = predict(laws, speeds(SMALL), speeds(LARGE), 4)
     twice = {one_name(name): seconds * 2 for name, seconds in parts_on(LARGE, 4).items()}
-    errors = class_errors(ElsewherePrediction("pretend", laws, predicted, MeasuredStep(1.0, twice)))
+    measured = MeasuredStep(trace(step({"MatMul": 1.0})).point, 1, 4, 1.0, twice)
+    errors = list(class_errors(ElsewherePrediction("pretend", laws, measured, predicted)))
     assert {error.group for error in errors} == {"convolution", "matrix", "optimisation", "elementwise"}
     assert [exp(error.log_error) for error in errors] == pytest.approx([2.0] * 4, rel=1e-3)
     assert {error.doublings for error in errors} == {1.0}

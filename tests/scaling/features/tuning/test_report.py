@@ -9,13 +9,14 @@ from scaling.analysis.estimates import Estimate
 from scaling.features.tuning.file import TUNING, Search
 from scaling.features.tuning.grid import cpus_of, grid
 from scaling.features.tuning.report import (
+    TUNED,
+    TunedAnswer,
     environment_lines,
     paste_python,
     section,
     setting_words,
     settings_of,
     tuning_answer,
-    tuning_facts,
     tuning_table,
 )
 from scaling.features.tuning.search import CONFIRMATION, RACE, Competitor, Outcome, Standing
@@ -90,7 +91,9 @@ def test_where_the_default_stays_the_answer_says_why_in_one_sentence(gain, sente
     search = search_of()
     ended = outcome_of(search, gain)
     assert tuning_answer(ended, search.grid, search.objective)[0].startswith(sentence)
-    assert tuning_facts(ended, search.grid, search.objective, None)["is_answer"] is sentence.startswith("nothing beats")
+    assert TUNED.of(TunedAnswer(ended, search.grid, search.objective, None))["is_answer"] is sentence.startswith(
+        "nothing beats"
+    )
 
 
 def test_disturbed_launches_of_the_confirmation_are_counted_and_the_remedy_is_a_quieter_machine():
@@ -117,7 +120,7 @@ def test_the_table_and_the_facts_have_every_setting_that_was_measured():
         ("intra auto, inter auto (default)", "dropped, clearly slower"),
         (setting_words(search.grid, 3), "failed"),
     ]
-    facts = tuning_facts(outcome, search.grid, search.objective, None)
+    facts = TUNED.of(TunedAnswer(outcome, search.grid, search.objective, None))
     assert [one["standing_code"] for one in facts["settings"]] == ["winner", "dropped", "failed"]
     assert facts["settings"][0]["values"]["intra"] == 2
 
