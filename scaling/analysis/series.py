@@ -20,7 +20,8 @@ from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
 from scaling.analysis.truth import StatedTruth, combine, expected_serial_fraction
 from scaling.errors import FitError
-from scaling.study.planning import PROGRAM_MODE, SETTINGS, Point
+from scaling.study.planning import SETTINGS, Point
+from scaling.study.spec import PROGRAM_MODE
 
 # Settings that the name of a series always contains; it contains further settings only if they vary.
 ALWAYS_NAMED = ("workload", "mode", "placement")

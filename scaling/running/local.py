@@ -40,11 +40,13 @@ from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.study.catalogue import read_catalogue
-from scaling.study.planning import (
+from scaling.study.planning import Point, Run
+from scaling.study.programs import THREAD_VARIABLES, Program, fill, fill_in
+from scaling.study.spec import (
+    GPU,
     PROGRAM_MODE,
     Caps,
-    Point,
-    Run,
+    Study,
     Turns,
     caps_of,
     programs_of,
@@ -52,8 +54,6 @@ from scaling.study.planning import (
     turns_of,
     workload_names,
 )
-from scaling.study.programs import THREAD_VARIABLES, Program, fill, fill_in
-from scaling.study.spec import GPU, Study
 from scaling.study.workload import Named, OwnFile, workload
 
 # Keys of a program that its workload takes unchanged.
