@@ -25,8 +25,9 @@ from scaling.machine.power import find_meters, package_cpus
 from scaling.machine.sysfs import HERE
 from scaling.machine.topology import Machine, Topology
 from scaling.results.power import PowerTrace
-from scaling.results.rows import Row, public_row, storable
-from scaling.results.traces import TracedRow, storable_trace
+from scaling.results.rows import Row
+from scaling.results.store import public_row, storable, storable_trace
+from scaling.results.traces import TracedRow
 from scaling.running import memory, processes
 from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns

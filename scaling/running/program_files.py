@@ -15,8 +15,8 @@ from itertools import accumulate, dropwhile, islice, pairwise
 from pathlib import Path
 
 from scaling.errors import StoreError, count, escape_text
-from scaling.results.rows import ProgramFile, ProgramFiles, Row, with_program_files
-from scaling.results.store import period
+from scaling.results.rows import ProgramFile, ProgramFiles, Row
+from scaling.results.store import period, with_program_files
 from scaling.study.catalogue import find_executable
 from scaling.study.programs import INTERPRETER, Program
 from scaling.study.spec import Study, programs_of, workload_names
