@@ -227,13 +227,13 @@ def run_of(line: Any) -> Run:
     asked = line.asked or _NOTHING_ASKED
     settings = {name: getattr(line, name) for name in POINT_FIELDS}
     settings |= {name: value for name in ASKED if (value := getattr(asked, name)) is not msgspec.UNSET}
-    point = _shared(msgspec.convert(settings, Point, strict=False))
+    point = shared(msgspec.convert(settings, Point, strict=False))
     own = {name: getattr(line, name) for name in OF_RUN} | {name: getattr(asked, name) for name in OF_STEPS}
-    return Run(point=point, **own | {"cpus": _shared(line.cpus), "cohort": _shared(line.cohort)})
+    return Run(point=point, **own | {"cpus": shared(line.cpus), "cohort": shared(line.cohort)})
 
 
 @lru_cache(2**14)
-def _shared(value: T) -> T:
+def shared(value: T) -> T:
     """Return one object for equal values, since rows share most of their facts."""
     return value
 
@@ -281,8 +281,8 @@ def row_from_facts(facts: Mapping[str, Any]) -> Row:
 
 def _row(line: Any) -> Row:
     values = {name: getattr(line, name) for name in ROW_FIELDS} | {"run": run_of(line.run)}
-    values |= {name: _shared(values[name]) for name in ("machine", "program_files")}
-    values |= {name: _shared(tuple(values[name].items())) for name in ("versions", "environment")}
+    values |= {name: shared(values[name]) for name in ("machine", "program_files")}
+    values |= {name: shared(tuple(values[name].items())) for name in ("versions", "environment")}
     return _refuse_impossible(Row(**values))
 
 
