@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from scaling.analysis.purposes import Purpose
+from scaling.analysis.op_classes import Purpose
 from scaling.analysis.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.machine.topology import Machine, Topology
