@@ -9,8 +9,7 @@ from pathlib import Path
 
 from benchmarks.shared.fathom import COLUMNS, FIGURE_3
 from benchmarks.shared.tables import markdown
-from scaling.analysis.op_classes import CLASSES, op_class
-from scaling.analysis.purposes import PURPOSES
+from scaling.analysis.op_classes import CLASSES, PURPOSES, op_class
 from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops
 from scaling.features.profiling.pairs import outside_ops, types_for
 from scaling.features.profiling.profile import Profile

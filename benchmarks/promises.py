@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.shared.hosts import point
 from scaling.analysis.curves.fit import SeriesFit, fit
 from scaling.analysis.series import selected_series
-from scaling.analysis.sizing.levels import promised_level
-from scaling.analysis.sizing.mixtures import turn_mixtures
+from scaling.analysis.sizing.levels import promised_level, turn_mixtures
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import Launch, select_points, summarize

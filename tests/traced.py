@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import exp
 
 from benchmarks.shared.machines import first_run
-from scaling.analysis.purposes import Purpose
+from scaling.analysis.op_classes import Purpose
 from scaling.analysis.traces import OpTime, Trace, TracedStep
 from scaling.study.planning import Point
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import chain
 from math import fsum
 from statistics import fmean
+from typing import Any
 
 from scaling.analysis.curves.laws import Scale
 from scaling.analysis.estimates import NO_REACH, Reach
@@ -20,7 +21,8 @@ from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
 from scaling.analysis.truth import StatedTruth, combine, expected_serial_fraction
 from scaling.errors import FitError
-from scaling.study.planning import PROGRAM_MODE, SETTINGS, Point
+from scaling.study.planning import SETTINGS, Point
+from scaling.study.spec import PROGRAM_MODE
 
 # Settings that the name of a series always contains; it contains further settings only if they vary.
 ALWAYS_NAMED = ("workload", "mode", "placement")
@@ -187,23 +189,10 @@ def threads_on(series: Series, physical: int) -> Series:
 
 
 def table_point(name: str, cores: int = 1) -> Point:
-    """A point of another tool's file: its name and cores; the other settings are empty."""
-    return Point(
-        workload=name,
-        mode=PROGRAM_MODE,
-        size="",
-        items="default",
-        scale="strong",
-        framework="",
-        device="",
-        jit=False,
-        cores=cores,
-        smt=1,
-        placement="",
-        memory="",
-        intra="auto",
-        inter="auto",
-    )
+    """A point of another tool's file: its name and cores; the other settings are usual or empty."""
+    usual: dict[str, Any] = {key: SETTINGS[key].usual for key in ("items", "scale", "jit", "smt", "intra", "inter")}
+    empty: dict[str, Any] = dict.fromkeys(("size", "framework", "device", "placement", "memory"), "")
+    return Point(workload=name, mode=PROGRAM_MODE, cores=cores, **usual, **empty)
 
 
 def table_key(name: str) -> SeriesKey:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scaling.analysis.purposes import Purpose
+from scaling.analysis.op_classes import Purpose
 
 if TYPE_CHECKING:
     from scaling.study.planning import Point

@@ -1,6 +1,7 @@
 """Sizes to deploy, with the peak memory of launches and the effects of quotas."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from scaling.analysis.answers import curve_answer
 from scaling.analysis.curves.fit import SeriesFit
@@ -61,7 +62,7 @@ def _quota_words(source: Source, fit: SeriesFit) -> Iterator[str]:
     """Sentences about points with the same settings under a CPU quota."""
     for point in () if source.is_table else source.points:
         settings = point.summary.point
-        if settings.quota is not None and _belongs(settings.without_quota, fit) and point.efficiency:
+        if settings.quota is not None and _belongs(replace(settings, quota=None), fit) and point.efficiency:
             throttled = point.summary.throttled_share
             periods = "" if throttled is None else f", throttled in {share(throttled)} of the periods"
             quota = f"a quota of {1000 * settings.quota:.0f}m on {count(settings.cores, 'core')}"

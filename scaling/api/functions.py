@@ -20,9 +20,8 @@ from scaling.api.results import Results
 from scaling.errors import StudyError
 from scaling.results.files import open_output
 from scaling.running.environment import INTRA_VARIABLES
-from scaling.study.planning import PROGRAM_MODE
 from scaling.study.programs import Program, program_name
-from scaling.study.spec import Study
+from scaling.study.spec import PROGRAM_MODE, Study
 
 QUESTION = "How does it scale, and so how many cores should it get?"
 

@@ -50,9 +50,9 @@ from scaling.study.catalogue import (
     read_study_text,
 )
 from scaling.study.keys import parse_duration
-from scaling.study.planning import Plan, Point, Run, block, incompatibility, measures_other_programs, plan, programs_of
+from scaling.study.planning import Plan, Point, Run, block, plan
 from scaling.study.programs import THREAD_VARIABLES, FromShell, from_shell
-from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
+from scaling.study.spec import GPU, Study, incompatibility, programs_of, study_from_toml, study_to_toml
 
 T = TypeVar("T")
 
@@ -176,7 +176,7 @@ def default_folder(study: Study) -> Path:
 
 def _has_other_programs(folder: Path, study: Study) -> bool:
     toml = read_study_toml(folder)
-    return toml is not None and measures_other_programs(study_from_toml(toml, str(folder / STUDY)), study)
+    return toml is not None and not {*study_from_toml(toml, str(folder / STUDY)).programs} <= {*study.programs}
 
 
 def _environment_notes(study: Study) -> list[str]:
@@ -475,7 +475,7 @@ def refuse_another_study(job: Job) -> None:
         )
     if (toml := read_study_toml(job.folder)) is not None:
         begun = study_from_toml(toml, str(job.folder / STUDY))
-        why = incompatibility(begun, job.study, plan(begun, job.topology).runs, job.plan.runs)
+        why = incompatibility(begun, job.study, job.plan.drops(plan(begun, job.topology)))
         if why:
             raise StoreError(f"{job.folder} holds another study: {why}; choose another folder with `folder=`")
     refuse_another_machine(job)

@@ -28,9 +28,18 @@ from scaling.results.evaluation import Evaluation, FirstSeries, evaluate, evalua
 from scaling.results.export import is_export, read_export
 from scaling.results.machine_file import read_machine_file
 from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
-from scaling.results.rows import Row, launch_of, public_row
+from scaling.results.rows import Row, launch_of
 from scaling.results.sections import SectionsOfRuns, sections_of
-from scaling.results.store import Folder, Keep, RowCensus, folder_of, glance_at_folder, read_folder, read_rows
+from scaling.results.store import (
+    Folder,
+    Keep,
+    RowCensus,
+    folder_of,
+    glance_at_folder,
+    public_row,
+    read_folder,
+    read_rows,
+)
 from scaling.study.planning import Point
 from scaling.study.where import Condition
 

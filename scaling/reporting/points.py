@@ -18,7 +18,8 @@ from scaling.reporting.verdicts import VERDICT_WORDS, doubt_words, is_slower, sl
 from scaling.reporting.words import Table, count, duration, point_words, share, span, with_interval
 from scaling.results.evaluation import Evaluation
 from scaling.results.store import RowCensus
-from scaling.study.planning import PROGRAM_MODE, SETTINGS, Point, settings_words
+from scaling.study.planning import SETTINGS, Point, settings_words
+from scaling.study.spec import PROGRAM_MODE
 
 # At most this many machines are named.
 MOST_MACHINES = 4

@@ -40,6 +40,7 @@ from scaling.results.rows import (
     requested_settings,
     row_from_facts,
     row_to_json,
+    shared,
 )
 from scaling.study.planning import Point
 
@@ -153,7 +154,7 @@ def csv_line(row: Row) -> CsvLine:
     flat = _flat(row)
     flat |= {name: json.dumps(flat[name]) if flat[name] else "[]" for name in LISTS}
     flat["step_seconds"] = _numbers_json(row.outcome.step_seconds)
-    return CsvLine(_shared(tuple(flat)), _csv_line(flat.values()))
+    return CsvLine(shared(tuple(flat)), _csv_line(flat.values()))
 
 
 def _numbers_json(numbers: Sequence[float]) -> str:
@@ -165,12 +166,6 @@ def _numbers_json(numbers: Sequence[float]) -> str:
 
 
 _encode, _decode = msgspec.json.encode, msgspec.json.decode
-
-
-# Rows of a folder share a handful of column sets.
-@lru_cache(256)
-def _shared(columns: tuple[str, ...]) -> tuple[str, ...]:
-    return columns
 
 
 def _csv_writer(rows: Iterable[CsvLine]) -> Callable[[BinaryIO], int]:
@@ -359,10 +354,8 @@ def _columns_of(names: Iterable[str], form: str = "{}") -> Callable[[object], di
 _turn_columns, _witness_columns = _columns_of(Turn.__dataclass_fields__), _columns_of(Witness.__dataclass_fields__)
 _outcome_columns = _columns_of(name for name in Outcome.__dataclass_fields__ if name not in NOT_IN_A_TABLE)
 _sections_columns = _columns_of(Sections.__struct_fields__, "{}_seconds")
-_point_columns, _machine_columns = (
-    _columns_of(Point.__dataclass_fields__),
-    _columns_of(Machine.__dataclass_fields__, "machine_{}"),
-)
+_point_columns = _columns_of(Point.__dataclass_fields__)
+_machine_columns = _columns_of(Machine.__dataclass_fields__, "machine_{}")
 _truth_columns = _columns_of(StatedTruth.__dataclass_fields__, "truth_{}")
 _NO_TRUTH = {f"truth_{name}": None for name in StatedTruth.__dataclass_fields__}
 

@@ -4,14 +4,13 @@ The names and nesting of the JSON are a contract with all readers of `rows.jsonl
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain
 from math import isclose
-from operator import attrgetter
 from statistics import median
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
@@ -39,13 +38,11 @@ from scaling.analysis.turns import (
 )
 from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
-from scaling.errors import OtherSchemaError, StoreError, escape_text
+from scaling.errors import OtherSchemaError, StoreError
 from scaling.features import features, resolve
 from scaling.machine.cpulist import CpuSet
 from scaling.machine.topology import Machine
-from scaling.study.planning import Cohort, Point, PositiveCount, PositiveNumber, Run, RunCpus, StepCount
-from scaling.study.privacy import is_private, without_home, without_secrets
-from scaling.study.spec import Start
+from scaling.study.planning import Point, PositiveNumber, Run, RunCpus, StepCount
 
 T = TypeVar("T")
 
@@ -63,9 +60,6 @@ MOST_COUNTED = 2.0**64
 # In rows without process seconds, steps with at least this share of the run are whole executions.
 LEAST_OF_EXECUTION = 0.9
 ROUNDING = 1e-6
-
-# Longer reasons and remarks are cut, in characters.
-LONGEST_REASON = 2000
 
 
 class Sections(msgspec.Struct, frozen=True):
@@ -159,36 +153,11 @@ def row_facts(row: Row) -> dict[str, object]:
     """A row as stored."""
     return {
         "schema": SCHEMA,
-        **{field.name: getattr(row, field.name) for field in fields(Row)},
+        **{name: getattr(row, name) for name in ROW_FIELDS},
         "run": run_facts(row.run, row.outcome.items_per_step),
         "versions": dict(row.versions),
         "environment": dict(row.environment),
     }
-
-
-def with_program_files(row: Row, files: ProgramFiles) -> Row:
-    """Add the measured files of the row's workload, or of both workloads of a pack."""
-    measured = filter(None, (row.run.point.workload, row.run.point.beside))
-    listed = chain.from_iterable(files.get(name, ()) for name in measured)
-    return replace(row, program_files=tuple(dict.fromkeys(listed)))
-
-
-def storable(row: Row) -> Row:
-    """The row with text that is not Unicode escaped; a failed row if its values cannot be stored and read again."""
-    escaped = replace(
-        row,
-        outcome=_change_texts(row.outcome, escape_text),
-        versions=tuple((escape_text(name), escape_text(text)) for name, text in row.versions),
-        environment=tuple((escape_text(name), escape_text(text)) for name, text in row.environment),
-    )
-    try:
-        launch_of(row_from_json(row_to_json(escaped)))
-    except (StoreError, ValueError, ArithmeticError, RecursionError) as error:
-        reason = f"its measured values cannot be stored: {error}"[:LONGEST_REASON]
-        outcome = escaped.outcome
-        failed = Outcome("failed", reason, stdout_tail=outcome.stdout_tail, stderr_tail=outcome.stderr_tail)
-        return replace(escaped, outcome=failed, witness=Witness())
-    return escaped
 
 
 def run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
@@ -202,11 +171,7 @@ def run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
         "intra": point.threads(point.intra),
         "inter": point.threads(point.inter),
         "pipeline_threads": point.pipeline_pool,
-        "cpus": run.cpus,
-        "launch": run.launch,
-        "seed": run.seed,
-        "start": run.start,
-        "cohort": run.cohort,
+        **{name: getattr(run, name) for name in OF_RUN},
         "asked": requested,
     }
 
@@ -218,97 +183,57 @@ def requested_settings(point: Point) -> dict[str, int | str]:
 
 # Settings that may be words in a study and become numbers in a run; `asked` has the words.
 ASKED = ("items", "intra", "inter", "pipeline_threads")
-POINT_FIELDS = tuple(field.name for field in fields(Point))
+# Fields of a run that its line has beside its settings, and in `asked`.
+OF_RUN = ("cpus", "launch", "seed", "start", "cohort")
+OF_STEPS = ("steps", "warmup", "traced")
+
+
+def _keys(record: type, names: Sequence[str] = (), /, **others: Any) -> list[tuple[Any, ...]]:
+    """Fields of a dataclass as keys of a line, by default all, some with other types."""
+    types = get_type_hints(record, include_extras=True) | others
+    kept = [one for one in fields(record) if one.name in (names or types)]
+    return [(one.name, types[one.name], *([] if one.default is MISSING else [one.default])) for one in kept]
+
+
+POINT_FIELDS, ROW_FIELDS = Point.__slots__, Row.__slots__
 _POINT_TYPES = get_type_hints(Point, include_extras=True)
-# Size of the cache of points.
-MOST_POINTS = 2**16
-
-
-# The types of a point's keys in a line; `asked` settings are checked with the point.
-_LINE_TYPES = _POINT_TYPES | dict.fromkeys(ASKED, Any)
 _AskedLine: Any = msgspec.defstruct(
     "Asked",
     [
         *((name, _POINT_TYPES[name] | msgspec.UnsetType, msgspec.UNSET) for name in ASKED),
-        ("steps", PositiveCount | None, None),
-        ("warmup", StepCount | None, None),
-        ("traced", PositiveCount | None, None),
+        *_keys(Run, OF_STEPS),
     ],
 )
+# `asked` settings are checked with the point.
 RunLine: Any = msgspec.defstruct(
     "Run",
-    [
-        *(
-            (one.name, _LINE_TYPES[one.name], *([] if one.default is MISSING else [one.default]))
-            for one in fields(Point)
-        ),
-        ("cpus", RunCpus),
-        ("launch", PositiveCount),
-        ("seed", int),
-        ("start", Start, "spawn"),
-        ("cohort", Cohort | None, None),
-        ("asked", _AskedLine | None, None),
-    ],
+    [*_keys(Point, **dict.fromkeys(ASKED, Any)), *_keys(Run, OF_RUN), ("asked", _AskedLine | None, None)],
     kw_only=True,
+)
+RowLine: Any = msgspec.defstruct(
+    "RowLine",
+    [("schema", Literal[1]), *_keys(Row, run=RunLine, versions=dict[str, str], environment=dict[str, str])],
+    namespace={"__doc__": "A line of `rows.jsonl`; unknown keys are ignored."},
 )
 
 
-class RowLine(msgspec.Struct):
-    """A line of `rows.jsonl`; unknown keys are ignored."""
-
-    schema: Literal[1]
-    run: RunLine
-    outcome: Outcome
-    witness: Witness
-    machine: Machine
-    versions: dict[str, str]
-    started_at: str
-    environment: dict[str, str]
-    left_out: tuple[str, ...] = ()
-    energy: tuple[MeterEnergy, ...] = ()
-    program_files: tuple[ProgramFile, ...] = ()
-
-
-class _SchemaLine(msgspec.Struct):
-    schema: int = SCHEMA
-
-
+_SchemaLine: Any = msgspec.defstruct("Schema", [("schema", int, SCHEMA)])
 _decode_line = msgspec.json.Decoder(RowLine).decode
-_asked_values, _point_values = attrgetter(*ASKED), attrgetter(*POINT_FIELDS)
 _NOTHING_ASKED = _AskedLine()
 
 
 def run_of(line: Any) -> Run:
-    """Build a run from its line; points are cached, since thousands of lines share one."""
+    """Build a run from its line."""
     asked = line.asked or _NOTHING_ASKED
-    values = _point_values(line), _asked_values(asked)
-    try:
-        point = _point(*values)
-    except TypeError:  # a list or an object is not hashable
-        point = _point.__wrapped__(*values)
-    return Run(
-        point=point,
-        cpus=_shared(line.cpus),
-        launch=line.launch,
-        seed=line.seed,
-        start=line.start,
-        steps=asked.steps,
-        warmup=asked.warmup,
-        traced=asked.traced,
-        cohort=_shared(line.cohort),
-    )
+    settings = {name: getattr(line, name) for name in POINT_FIELDS}
+    settings |= {name: value for name in ASKED if (value := getattr(asked, name)) is not msgspec.UNSET}
+    point = shared(msgspec.convert(settings, Point, strict=False))
+    own = {name: getattr(line, name) for name in OF_RUN} | {name: getattr(asked, name) for name in OF_STEPS}
+    return Run(point=point, **own | {"cpus": shared(line.cpus), "cohort": shared(line.cohort)})
 
 
-@lru_cache(MOST_POINTS, typed=True)
-def _point(values: tuple[Any, ...], asked: tuple[Any, ...]) -> Point:
-    """Build a point from its settings, in order, and the requested ones."""
-    settings = dict(zip(POINT_FIELDS, values, strict=True))
-    settings |= {name: value for name, value in zip(ASKED, asked, strict=True) if value is not msgspec.UNSET}
-    return msgspec.convert(settings, Point, strict=False)
-
-
-@lru_cache(1024)
-def _shared(value: T) -> T:
+@lru_cache(2**14)
+def shared(value: T) -> T:
     """Return one object for equal values, since rows share most of their facts."""
     return value
 
@@ -336,14 +261,11 @@ def row_from_json(line: str | bytes) -> Row:
 
 
 def _refuse_other_schema(line: str | bytes) -> None:
-    try:
-        schema = msgspec.json.decode(line, type=_SchemaLine).schema
-    except (ValueError, RecursionError):
-        return
-    if schema != SCHEMA:
-        raise OtherSchemaError(
-            f"has schema {schema}, and this version reads {SCHEMA}; install a later version of cpu-scaling"
-        )
+    with suppress(ValueError, RecursionError):
+        if (schema := msgspec.json.decode(line, type=_SchemaLine).schema) != SCHEMA:
+            raise OtherSchemaError(
+                f"has schema {schema}, and this version reads {SCHEMA}; install a later version of cpu-scaling"
+            )
 
 
 def row_from_facts(facts: Mapping[str, Any]) -> Row:
@@ -357,24 +279,14 @@ def row_from_facts(facts: Mapping[str, Any]) -> Row:
     return row
 
 
-def _row(line: RowLine) -> Row:
-    row = Row(
-        run=run_of(line.run),
-        outcome=line.outcome,
-        witness=line.witness,
-        machine=_shared(line.machine),
-        versions=_shared(tuple(line.versions.items())),
-        started_at=line.started_at,
-        environment=_shared(tuple(line.environment.items())),
-        left_out=line.left_out,
-        energy=line.energy,
-        program_files=_shared(line.program_files),
-    )
-    return _refuse_impossible(row)
+def _row(line: Any) -> Row:
+    values = {name: getattr(line, name) for name in ROW_FIELDS} | {"run": run_of(line.run)}
+    values |= {name: shared(values[name]) for name in ("machine", "program_files")}
+    values |= {name: shared(tuple(values[name].items())) for name in ("versions", "environment")}
+    return _refuse_impossible(Row(**values))
 
 
 _COUNTS = [name for name, hint in get_type_hints(Witness).items() if int in get_args(hint)]
-_counts = attrgetter(*_COUNTS)
 
 
 def _refuse_impossible(row: Row) -> Row:
@@ -382,8 +294,8 @@ def _refuse_impossible(row: Row) -> Row:
     run, turns, pack = row.run, row.outcome.turns, row.outcome.pack
     if not -MOST_COUNTED < run.seed < MOST_COUNTED or not run.launch < MOST_COUNTED:
         raise StoreError("run: its launch or seed exceeds 64 bits")
-    for name, count in zip(_COUNTS, _counts(row.witness), strict=True):
-        if count and not -MOST_COUNTED < count < MOST_COUNTED:
+    for name in _COUNTS:
+        if (count := getattr(row.witness, name)) and not -MOST_COUNTED < count < MOST_COUNTED:
             raise StoreError(f"witness.{name}: the number exceeds 64 bits")
     if turns and not all(-1 < turn.unsettled <= turn.steps < MOST_COUNTED > turn.round for turn in turns):
         raise StoreError("outcome.turns: a turn has an impossible number of steps")
@@ -395,52 +307,6 @@ def _refuse_impossible(row: Row) -> Row:
 def row_identity(row: Row) -> int:
     """Equal for copies: rows of the same run with the same start."""
     return hash((row.run.key, row.started_at))
-
-
-def public_row(row: Row) -> Row:
-    """The row without personal data; `left_out` names the removed variables."""
-    home, private, public = _public_environment(row.environment)
-    point = row.run.point
-    workload = without_secrets(point.workload)
-    texts = _change_texts(row.outcome, lambda text: without_home(without_secrets(text), home))
-    versions = _public_versions(row.versions, home)
-    if not private and (workload, texts, versions) == (point.workload, row.outcome, row.versions):
-        return row
-    return replace(
-        row,
-        run=row.run if workload == point.workload else replace(row.run, point=replace(point, workload=workload)),
-        outcome=texts,
-        versions=versions,
-        environment=public,
-        left_out=tuple(dict.fromkeys((*row.left_out, *private))),
-    )
-
-
-# Rows of a folder share a handful of environments.
-@lru_cache(256)
-def _public_environment(environment: Pairs) -> tuple[str | None, tuple[str, ...], Pairs]:
-    """The home folder, the names of private variables, and the other variables."""
-    private = tuple(name for name, _ in environment if is_private(name))
-    return dict(environment).get("HOME"), private, tuple(pair for pair in environment if pair[0] not in private)
-
-
-@lru_cache(256)
-def _public_versions(versions: Pairs, home: str | None) -> Pairs:
-    return tuple((name, without_home(text, home)) for name, text in versions)
-
-
-def _change_texts(outcome: Outcome, change: Callable[[str], str]) -> Outcome:
-    """Change every text of an outcome, and cut reason and cautions."""
-    reason, stdout, stderr = outcome.reason, outcome.stdout_tail, outcome.stderr_tail
-    if not (reason or stdout or stderr or outcome.cautions):
-        return outcome
-    return replace(
-        outcome,
-        reason=None if reason is None else change(reason)[:LONGEST_REASON],
-        cautions=tuple(change(caution)[:LONGEST_REASON] for caution in outcome.cautions),
-        stdout_tail=None if stdout is None else change(stdout),
-        stderr_tail=None if stderr is None else change(stderr),
-    )
 
 
 def launch_seconds(row: Row) -> float | None:
@@ -455,24 +321,22 @@ def _counted_steps(row: Row) -> list[CountedTurn]:
 
 def steady_steps(row: Row) -> list[float]:
     """Step times without warm-up."""
-    return [seconds for _, steps in _counted_steps(row) for seconds in steps]
+    return [*chain.from_iterable(steps for _, steps in _counted_steps(row))]
 
 
 def quiet_steps(row: Row) -> list[float]:
     """Step times of quiet turns, or of all turns if none was quiet."""
     cpus, replicas = len(_cpu_set(row.run.cpus)), row.run.point.replicas
     quiet = [steps for turn, steps in _counted_steps(row) if was_quiet(turn, cpus, replicas)]
-    return [seconds for steps in quiet for seconds in steps] or steady_steps(row)
+    return [*chain.from_iterable(quiet)] or steady_steps(row)
 
 
 def launch_of(row: Row) -> Launch:
     """The launch of a row, for the analysis."""
     outcome, witness, run, cpus = row.outcome, row.witness, row.run, _cpu_set(row.run.cpus)
     counted = _counted_steps(row)
-    steps, times = (
-        [*chain.from_iterable(steps for _, steps in counted)],
-        launch_times(counted, len(cpus), run.point.replicas),
-    )
+    times = launch_times(counted, len(cpus), run.point.replicas)
+    steps = [*chain.from_iterable(steps for _, steps in counted)]
     whole_process = _is_whole_process(row)
     return Launch(
         point=run.point,
@@ -539,11 +403,6 @@ def planned_launch(row: Row) -> Launch:
     return replace(launch_of(row), step_noise=step_noise(steady_steps(row)))
 
 
-def is_execution(row: Row) -> bool:
-    """Whether the steps of a run are executions of a program."""
-    return row.outcome.ended_by == EXECUTIONS
-
-
 def _rate(count: float | None, per: float | None) -> float | None:
     """A quotient; None if either number is unknown or implausible."""
     if count is None or per is None or not all(1 / MOST_COUNTED < one < MOST_COUNTED for one in (count, per)):
@@ -561,7 +420,7 @@ def _throttled_share(row: Row) -> float | None:
 
 def _is_whole_process(row: Row) -> bool | None:
     """Whether the time of a program spans start to exit instead of being reported; None for other workloads."""
-    if not is_execution(row):
+    if row.outcome.ended_by != EXECUTIONS:
         return None
     timed, process_seconds = sum(row.outcome.step_seconds), row.witness.process_seconds
     if process_seconds is None or row.outcome.pack:
@@ -584,22 +443,17 @@ def _cpu_set(cpus: RunCpus) -> CpuSet:
     return frozenset(chain.from_iterable(cpus))
 
 
-def _made_by_quota(row: Row) -> set[Rule]:
-    """The rules that a run breaks because of its own quota."""
-    quota = row.run.point.quota
-    return set() if quota is None else {rules.THROTTLED, rules.WAITING, rules.PRESSURE, rules.UNSTEADY}
-
-
-def _judged_by_turns(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
-    """The rules that apply to turns instead of the whole run."""
-    turns = row.outcome.turns
-    if not turns:
-        return set()
-    judged = {rules.STEAL, rules.FOREIGN_LOAD}
-    if all(turn.sibling_seconds is not None for turn in turns):
-        judged.add(rules.SIBLING_LOAD)
-    if any(turn.calm and turn.elsewhere is not None for turn in timed):
-        judged.add(rules.LOAD_ELSEWHERE)
+def _judged_otherwise(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
+    """The rules that a run breaks because of its own quota, or that apply to its turns instead."""
+    turns, judged = row.outcome.turns, set[Rule]()
+    if row.run.point.quota is not None:
+        judged |= {rules.THROTTLED, rules.WAITING, rules.PRESSURE, rules.UNSTEADY}
+    if turns:
+        judged |= {rules.STEAL, rules.FOREIGN_LOAD}
+        if all(turn.sibling_seconds is not None for turn in turns):
+            judged.add(rules.SIBLING_LOAD)
+        if any(turn.calm and turn.elsewhere is not None for turn in timed):
+            judged.add(rules.LOAD_ELSEWHERE)
     return judged
 
 
@@ -609,7 +463,7 @@ def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[Tu
     against = []
     if not outcome.turns and (apart := level_shift(counted)):
         against.append(Doubt(rules.UNSTEADY, apart))
-    if len(counted) < rules.FEW_STEPS.limit and not is_execution(row):
+    if len(counted) < rules.FEW_STEPS.limit and row.outcome.ended_by != EXECUTIONS:
         against.append(Doubt(rules.FEW_STEPS, len(counted)))
     threads = point.replicas * point.threads(point.intra), point.threads(point.inter)
     turn_seconds = [turn.seconds for turn in outcome.turns if turn.round != WARMUP_ROUND]
@@ -621,5 +475,5 @@ def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[Tu
     if outcome.figures:
         figures = {figure.name: figure.values for figure in outcome.figures}
         against += chain.from_iterable(resolve(judge)(figures) for feature in features() for judge in feature.doubts)
-    judged = _judged_by_turns(row, timed) | _made_by_quota(row) if against else set()
+    judged = _judged_otherwise(row, timed) if against else set()
     return [doubt for doubt in against if doubt.rule not in judged]

@@ -2,15 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from scaling.analysis.traces import Trace
-from scaling.errors import StoreError
+from scaling.analysis.witness import Witness
+from scaling.errors import StoreError, escape_text
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.topology import Machine, Topology
@@ -19,17 +22,27 @@ from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
 from scaling.results.power import POWER, PowerTrace, read_power
 from scaling.results.rows import (
+    Outcome,
+    Pairs,
     ProgramFiles,
     Row,
-    public_row,
+    launch_of,
     row_from_json,
     row_identity,
     row_to_json,
-    with_program_files,
 )
-from scaling.results.traces import TRACES, read_traced_rows, trace_of
-from scaling.study.privacy import without_secrets
+from scaling.results.traces import (
+    TRACES,
+    TracedRow,
+    read_traced_rows,
+    trace_of,
+    traced_row_from_json,
+    traced_row_to_json,
+)
+from scaling.study.privacy import is_private, without_home, without_secrets
 
+# Longer reasons and remarks are cut, in characters.
+LONGEST_REASON = 2000
 STUDY, FINDINGS = "study.toml", "doctor.json"
 Keep = Callable[[Iterable[Row]], Iterable[Row]]
 ROWS = RecordFormat(
@@ -127,6 +140,84 @@ class Store(Lines[Row]):
         """Store the doctor's findings before the next runs."""
         text = msgspec.json.format(msgspec.json.encode(findings), indent=1)
         replace_file(self.folder / FINDINGS, f"{text.decode()}\n")
+
+
+def with_program_files(row: Row, files: ProgramFiles) -> Row:
+    """Add the measured files of the row's workload, or of both workloads of a pack."""
+    measured = filter(None, (row.run.point.workload, row.run.point.beside))
+    listed = chain.from_iterable(files.get(name, ()) for name in measured)
+    return replace(row, program_files=tuple(dict.fromkeys(listed)))
+
+
+def storable(row: Row) -> Row:
+    """The row with text that is not Unicode escaped; a failed row if its values cannot be stored and read again."""
+    escaped = replace(
+        row,
+        outcome=_change_texts(row.outcome, escape_text),
+        versions=tuple((escape_text(name), escape_text(text)) for name, text in row.versions),
+        environment=tuple((escape_text(name), escape_text(text)) for name, text in row.environment),
+    )
+    try:
+        launch_of(row_from_json(row_to_json(escaped)))
+    except (StoreError, ValueError, ArithmeticError, RecursionError) as error:
+        reason = f"its measured values cannot be stored: {error}"[:LONGEST_REASON]
+        outcome = escaped.outcome
+        failed = Outcome("failed", reason, stdout_tail=outcome.stdout_tail, stderr_tail=outcome.stderr_tail)
+        return replace(escaped, outcome=failed, witness=Witness())
+    return escaped
+
+
+def storable_trace(traced: TracedRow) -> TracedRow:
+    """The traced run, or a failed one if its steps cannot be stored and read again."""
+    row = storable(traced.row)
+    if row.outcome.status != "ok":
+        return TracedRow(row, ())
+    try:
+        traced_row_from_json(traced_row_to_json(TracedRow(row, traced.steps)))
+    except (StoreError, ValueError) as error:
+        return TracedRow(replace(row, outcome=Outcome("failed", f"its trace cannot be stored: {error}")), ())
+    return TracedRow(row, traced.steps)
+
+
+def public_row(row: Row) -> Row:
+    """The row without personal data; `left_out` names the removed variables."""
+    home, private, public = _public_environment(row.environment)
+    point = row.run.point
+    workload = without_secrets(point.workload)
+    texts = _change_texts(row.outcome, lambda text: without_home(without_secrets(text), home))
+    versions = _public_versions(row.versions, home)
+    return replace(
+        row,
+        run=row.run if workload == point.workload else replace(row.run, point=replace(point, workload=workload)),
+        outcome=texts,
+        versions=versions,
+        environment=public,
+        left_out=tuple(dict.fromkeys((*row.left_out, *private))),
+    )
+
+
+# Rows of a folder share a handful of environments.
+@lru_cache(256)
+def _public_environment(environment: Pairs) -> tuple[str | None, tuple[str, ...], Pairs]:
+    """The home folder, the names of private variables, and the other variables."""
+    private = tuple(name for name, _ in environment if is_private(name))
+    return dict(environment).get("HOME"), private, tuple(pair for pair in environment if pair[0] not in private)
+
+
+@lru_cache(256)
+def _public_versions(versions: Pairs, home: str | None) -> Pairs:
+    return tuple((name, without_home(text, home)) for name, text in versions)
+
+
+def _change_texts(outcome: Outcome, change: Callable[[str], str]) -> Outcome:
+    """Change every text of an outcome, and cut reason and cautions."""
+    texts = ((name, getattr(outcome, name)) for name in ("reason", "stdout_tail", "stderr_tail"))
+    changed: dict[str, Any] = {name: change(text) for name, text in texts if text is not None}
+    if "reason" in changed:
+        changed["reason"] = changed["reason"][:LONGEST_REASON]
+    if outcome.cautions:
+        changed["cautions"] = tuple(change(caution)[:LONGEST_REASON] for caution in outcome.cautions)
+    return replace(outcome, **changed) if changed else outcome
 
 
 @dataclass(slots=True)

@@ -5,14 +5,14 @@ lines have no purposes.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from scaling.analysis.purposes import Purpose
+from scaling.analysis.op_classes import Purpose
 from scaling.analysis.traces import OpTime, Trace, TracedStep
 from scaling.errors import StoreError
 from scaling.machine.topology import Machine, Topology
@@ -20,7 +20,6 @@ from scaling.results.files import replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import machine_facts, write_machine_facts
 from scaling.results.rows import (
-    Outcome,
     Row,
     in_words,
     json_line,
@@ -28,7 +27,6 @@ from scaling.results.rows import (
     row_facts,
     row_from_json,
     row_identity,
-    storable,
 )
 from scaling.study.planning import PositiveNumber, StepCount
 
@@ -64,18 +62,6 @@ class _Line(msgspec.Struct):
 def traced_row_to_json(traced: TracedRow) -> str:
     """A traced run as one line of JSON."""
     return json_line({**row_facts(traced.row), "traced": _traced_facts(traced.steps)})
-
-
-def storable_trace(traced: TracedRow) -> TracedRow:
-    """The traced run, or a failed one if its steps cannot be stored and read again."""
-    row = storable(traced.row)
-    if row.outcome.status != "ok":
-        return TracedRow(row, ())
-    try:
-        traced_row_from_json(traced_row_to_json(TracedRow(row, traced.steps)))
-    except (StoreError, ValueError) as error:
-        return TracedRow(replace(row, outcome=Outcome("failed", f"its trace cannot be stored: {error}")), ())
-    return TracedRow(row, traced.steps)
 
 
 def traced_row_from_json(line: str | bytes) -> TracedRow:

@@ -15,7 +15,7 @@ from scaling.machine.gpus import VISIBLE, Gpu, find_gpu
 from scaling.machine.power import LimitFile, common_range, limit_files
 from scaling.machine.sysfs import HERE
 from scaling.running.lock import MachineLock
-from scaling.study.planning import Caps
+from scaling.study.spec import Caps
 
 LOCK = "tmp/cpu-scaling-caps.lock"
 

@@ -35,7 +35,8 @@ from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild,
 from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, decode, turn_done
 from scaling.running.pack import PackedChildren, PackSpec, open_child
 from scaling.running.witness import OF_TURNS, ROOT, known, process_cpu_seconds, processes_below
-from scaling.study.planning import SETTLE_SECONDS, Caps, Turns
+from scaling.study.planning import SETTLE_SECONDS
+from scaling.study.spec import Caps, Turns
 
 # Parts of a witness that are known of all turns together, but not of each.
 OF_ALL_TURNS = (

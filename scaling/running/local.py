@@ -24,8 +24,9 @@ from scaling.machine.power import find_meters, package_cpus
 from scaling.machine.sysfs import HERE
 from scaling.machine.topology import Machine, Topology
 from scaling.results.power import PowerTrace
-from scaling.results.rows import Row, public_row, storable
-from scaling.results.traces import TracedRow, storable_trace
+from scaling.results.rows import Row
+from scaling.results.store import public_row, storable, storable_trace
+from scaling.results.traces import TracedRow
 from scaling.running import memory, processes
 from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns
@@ -39,19 +40,19 @@ from scaling.running.reaper import Reaper
 from scaling.running.scratch import Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.study.catalogue import read_catalogue
-from scaling.study.planning import (
+from scaling.study.planning import Point, Run
+from scaling.study.programs import THREAD_VARIABLES, Program, fill, fill_in
+from scaling.study.spec import (
+    GPU,
     PROGRAM_MODE,
     Caps,
-    Point,
-    Run,
+    Study,
     caps_of,
     programs_of,
     short_program,
     turns_of,
     workload_names,
 )
-from scaling.study.programs import THREAD_VARIABLES, Program, fill, fill_in
-from scaling.study.spec import GPU, Study
 from scaling.study.workload import Named, OwnFile, workload
 
 # Keys of a program that its workload takes unchanged.

@@ -14,12 +14,11 @@ from itertools import accumulate, dropwhile, islice, pairwise
 from pathlib import Path
 
 from scaling.errors import StoreError, count, escape_text
-from scaling.results.rows import ProgramFile, ProgramFiles, Row, with_program_files
-from scaling.results.store import period
+from scaling.results.rows import ProgramFile, ProgramFiles, Row
+from scaling.results.store import period, with_program_files
 from scaling.study.catalogue import find_executable
-from scaling.study.planning import programs_of, workload_names
 from scaling.study.programs import INTERPRETER, Program
-from scaling.study.spec import Study
+from scaling.study.spec import Study, programs_of, workload_names
 from scaling.study.workload import OwnFile, workload
 
 # The digest of a larger file, which takes long to read, covers only its ends, its size and its time.

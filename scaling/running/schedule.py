@@ -18,8 +18,8 @@ from scaling.analysis.sample_size import launches_needed, steps_per_launch
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Launch, summarize
 from scaling.running.loop import Runs
-from scaling.study.planning import Cohort, Point, Run, programs_of
-from scaling.study.spec import Study
+from scaling.study.planning import Cohort, Point, Run
+from scaling.study.spec import Study, programs_of
 
 # A series needs this number of launches before it may stop: the first ones may happen to agree.
 LEAST_LAUNCHES = 5

@@ -168,6 +168,16 @@ _TRACEABLE = (
 )
 
 
+# The traced steps of a run are taken however long they are; the plain steps after them end at `max_seconds`.
+PROFILE_DEFAULTS = """
+name = "profile"
+question = "Which operations do the steps of these networks spend their time in?"
+launches = 1
+max_seconds = 20
+timeout_seconds = 3600
+"""
+
+
 def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) -> None:
     """Refuse studies whose operations cannot be traced, before anything is measured."""
     for key, usual, reason, remedy in _TRACEABLE:

@@ -56,13 +56,16 @@ class Key:
     checked: bool = False
 
 
+def annotations_of(value_type: type, kind: type[T]) -> dict[str, T]:
+    """The annotations of a kind by the names of their fields."""
+    hints = get_type_hints(value_type, include_extras=True)
+    parts = ((name, part) for name, hint in hints.items() for part in getattr(hint, "__metadata__", ()))
+    return {name: part for name, part in parts if isinstance(part, kind)}
+
+
 def keys_of(value_type: type) -> dict[str, Key]:
     """The keys of a type by the names of their fields."""
-    hints = get_type_hints(value_type, include_extras=True)
-    return {
-        key.name: next(part for part in hints[key.name].__metadata__ if isinstance(part, Key))
-        for key in fields(value_type)
-    }
+    return annotations_of(value_type, Key)
 
 
 def given_keys(value: Any) -> dict[str, object]:

@@ -1,15 +1,13 @@
-"""Plans the runs of a study on a machine, in the order they are made, and says which studies may share a folder.
-
-Pure: the only randomness is the study's seed.
-"""
+"""Plans the runs of a study on a machine, in the order they are made. Pure: the only randomness is the study's seed."""
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain, product
 from math import prod
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from statistics import fmean
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -17,39 +15,38 @@ from scaling.errors import PlacementError, StudyError, count
 from scaling.machine.placement import POLICIES, Request, divide, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
+from scaling.study.keys import annotations_of
 from scaling.study.privacy import without_secrets
-from scaling.study.programs import Program
-from scaling.study.spec import AXES, CAPS, CPU, LOADS, Data, Items, Start, Study, Threads
-from scaling.study.workload import Command, workload
+from scaling.study.spec import (
+    CAPS,
+    CPU,
+    LOADS,
+    PROGRAM_MODE,
+    Caps,
+    Data,
+    Items,
+    Start,
+    Study,
+    Threads,
+    inputs_of,
+    programs_of,
+    subjects_of,
+    turns_of,
+    values_of,
+)
 
 # Estimate for a run before any was made: interpreter, imports, building and the first step.
 START_UP_SECONDS = 2.0
-
 # Estimate for a step before any was taken, if the study fixes their number.
 USUAL_STEP_SECONDS = 0.1
-
 # The first part of a turn does not count: a process that was just continued has cold caches and, on a virtual machine,
 # often a slower CPU.
 SETTLE_SECONDS = 0.3
-# The most rounds of a launch with processes without a quiet turn, as a multiple of the study's rounds.
-ROUNDS_FACTOR = 2
-
 # Launches choose among this number of sets of equivalent cores, since choosing is the slowest part of planning.
 MOST_VARIANTS = 1000
-
-# The traced steps of a run are taken however long they are; the plain steps after them end at `max_seconds`.
-PROFILE_DEFAULTS = """
-name = "profile"
-question = "Which operations do the steps of these networks spend their time in?"
-launches = 1
-max_seconds = 20
-timeout_seconds = 3600
-"""
-
 # The plain steps that a trace is compared with. TensorFlow needs some ninety runs to learn which operations are too
 # cheap for another thread, so these end in the state of long runs.
 PLAIN_STEPS = 100
-
 # Limits of memory: runs, and the CPUs that they list.
 MOST_RUNS = 1_000_000
 MOST_LISTED_CPUS = 100_000_000
@@ -59,33 +56,11 @@ PositiveCount = Annotated[int, Meta(ge=1)]
 StepCount = Annotated[int, Meta(ge=0)]
 PositiveNumber = Annotated[float, Meta(gt=0)]
 RunCpus = Annotated[tuple[Annotated[Cpus, Meta(min_length=1)], ...], Meta(min_length=1)]
-# The mode of a program.
-PROGRAM_MODE = "run"
 
 NO_THREADS_OF_JAX = (
     "jax has one pool of threads, whose size follows its CPUs, so its points with an intra other than 'auto' or "
     "'cpus', or an inter other than 'auto' or 1, are left out"
 )
-
-# Keys that may change freely: words, and the number of launches.
-FREE = ("name", "question", "machine_name", "launches")
-
-
-class Caps(NamedTuple):
-    """Caps of the power and clocks of every processor package and of a GPU; None leaves the machine's own limit."""
-
-    cpu_power_watts: float | None = None
-    cpu_max_mhz: float | None = None
-    gpu_power_watts: float | None = None
-    gpu_max_mhz: float | None = None
-
-    @property
-    def on_gpu(self) -> bool:
-        """Whether the GPU is capped."""
-        return self.gpu_power_watts is not None or self.gpu_max_mhz is not None
-
-
-NO_CAPS: dict[str, Any] = Caps()._asdict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +123,7 @@ class Point:
     @property
     def baseline(self) -> "Point":
         """The reference of its speedup: one replica on one core without a quota, otherwise the same."""
-        return self if self.is_baseline else _baseline(self)
+        return self if self.is_baseline else replace(self, cores=1, quota=None, replicas=1, beside=None)
 
     @property
     def is_baseline(self) -> bool:
@@ -171,11 +146,6 @@ class Point:
         return self.replicas if self.beside is None else 1
 
     @property
-    def without_quota(self) -> "Point":
-        """The same point without a CPU quota."""
-        return replace(self, quota=None)
-
-    @property
     def caps(self) -> Caps:
         """Its caps of power and clocks."""
         return Caps(self.cpu_power_watts, self.cpu_max_mhz, self.gpu_power_watts, self.gpu_max_mhz)
@@ -183,7 +153,7 @@ class Point:
     @property
     def without_caps(self) -> "Point":
         """The same point without caps."""
-        return replace(self, **NO_CAPS) if any(self.caps) else self
+        return replace(self, **Caps()._asdict()) if any(self.caps) else self
 
     @property
     def usable_cores(self) -> float:
@@ -202,35 +172,13 @@ class Point:
         return {"auto": 0, "cores": self.cores, "cpus": self.cores * self.smt}[setting]
 
 
-SETTINGS = {
-    name: part
-    for name, hint in get_type_hints(Point, include_extras=True).items()
-    for part in getattr(hint, "__metadata__", ())
-    if isinstance(part, Setting)
-}
-
-
-@lru_cache(2**16)
-def _baseline(point: Point) -> Point:
-    return replace(point, cores=1, quota=None, replicas=1, beside=None)
+SETTINGS = annotations_of(Point, Setting)
 
 
 def settings_words(point: Point, names: Iterable[str] = SETTINGS) -> list[str]:
     """The settings of a point that are not usual, in words."""
     values = ((SETTINGS[name], getattr(point, name)) for name in names)
     return [words for setting, value in values if value != setting.usual and (words := setting.words(value))]
-
-
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """The rounds of a cohort, the seconds of a turn, and the most rounds, if a process has no quiet turn before.
-
-    Whether a turn is quiet does not depend on its steps.
-    """
-
-    rounds: int
-    seconds: float
-    most_rounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +239,10 @@ class Plan:
     runs: tuple[Run, ...]
     notes: tuple[str, ...]
 
+    def drops(self, earlier: "Plan") -> int:
+        """The number of runs of an earlier plan that it lacks."""
+        return len({run.key for run in earlier.runs} - {run.key for run in self.runs})
+
 
 def plan(study: Study, topology: Topology) -> Plan:
     """The runs of a study in randomised complete blocks: every point once per block, in a new order.
@@ -301,15 +253,12 @@ def plan(study: Study, topology: Topology) -> Plan:
     notes: dict[str, None] = {}
     try:
         _refuse_too_large(study, topology)
-        points = _on_distinct_cpus(study, topology, list(_points(study, topology, notes)), notes)
+        points = _on_distinct_cpus(study, topology, list(dict.fromkeys(_points(study, topology, notes))), notes)
         if not points:
-            raise StudyError(
-                f"study '{study.name}': {NO_THREADS_OF_JAX}, and no point remains; leave intra and inter out"
-            )
+            raise PlacementError(f"{NO_THREADS_OF_JAX}, and no point remains; leave intra and inter out")
         blocks = [block(study, topology, points, launch) for launch in range(1, study.launches + 1)]
         if study.design == "apart":
-            one_core = [point for point in points if point.is_baseline]
-            blocks.append(block(study, topology, one_core, study.launches + 1))
+            blocks.append(block(study, topology, [one for one in points if one.is_baseline], study.launches + 1))
     except PlacementError as error:
         raise StudyError(f"study '{study.name}': {error}") from error
     return Plan(tuple(run for runs in blocks for run in runs), tuple(notes))
@@ -321,17 +270,14 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         (smt, _core_counts(study, topology, placement, smt, {}))
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
-    axes = ("items", "quota", "intra", "inter", "framework", "device", "jit", "onednn", *CAPS)
-    combinations = prod(len(getattr(study, axis)) for axis in axes)
-    combinations *= 1 + len(study.beside)
-    combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(_inputs(study))
-    combinations *= prod(max(1, len(getattr(study, load))) for load in LOADS)
+    axes = ("items", "quota", "intra", "inter", "framework", "device", "jit", "onednn", *CAPS, *LOADS)
+    combinations = prod(max(1, len(getattr(study, axis))) for axis in axes) * (1 + len(study.beside))
+    combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(inputs_of(study))
     packs = 2 if study.replicas == "fill" else len(study.replicas)
     runs = combinations * packs * study.launches * sum(len(cores) for _, cores in counts)
-    # Runs of the same cores share their list of CPUs, with turns only within a launch.
-    lists = study.launches if study.design == "turns" else 1
-    most = len(topology.cores)  # what needs more is refused by its placement
-    cpus = lists * sum(smt * min(packs * number, packs * most) for smt, cores in counts for number in cores)
+    # Runs of the same cores share their list of CPUs, with turns only within a launch; more cores are refused later.
+    lists, most = study.launches if study.design == "turns" else 1, len(topology.cores)
+    cpus = lists * packs * sum(smt * min(number, most) for smt, cores in counts for number in cores)
     if runs > MOST_RUNS or cpus > MOST_LISTED_CPUS:
         raise StudyError(
             f"study '{study.name}' has {runs:,} runs that list {cpus:,} CPUs, more than {MOST_RUNS:,} runs or "
@@ -392,31 +338,18 @@ def traced_plan(study: Study, topology: Topology, steps: int) -> Plan:
     return replace(planned, runs=tuple(runs))
 
 
-def turns_of(study: Study, program: Program | None = None) -> Turns:
-    """The turns of a launch within `max_seconds`; a program that every launch executes anew has one turn."""
-    seconds = min(study.turn_seconds, study.max_seconds)
-    if program and not program.takes_rounds:
-        return Turns(1, seconds, 1)
-    longest = max(1, int(study.max_seconds / seconds + 1e-9))
-    return Turns(min(study.rounds, longest), seconds, min(ROUNDS_FACTOR * study.rounds, longest))
-
-
 def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, float]) -> float:
-    """The expected seconds of runs: the time of their point or workload so far, else the study's limit.
-
-    Fixed steps are limited by the timeout only; before the first run, a usual step is assumed.
-    """
+    """The expected seconds of runs: the time of their point or workload so far, else the study's limit."""
     by_workload: dict[str, list[float]] = {}
     for point, wall in walls.items():
         by_workload.setdefault(point.workload, []).append(wall)
-    known = {name: sum(seconds) / len(seconds) for name, seconds in by_workload.items()}
-    turns = turns_of(study)
-    in_turns = (turns.rounds + 1) * (turns.seconds + SETTLE_SECONDS)
-    limit = START_UP_SECONDS + (in_turns if study.design == "turns" else study.max_seconds)
+    turns, limit = turns_of(study), START_UP_SECONDS + study.max_seconds
+    if study.design == "turns":
+        limit = START_UP_SECONDS + (turns.rounds + 1) * (turns.seconds + SETTLE_SECONDS)
     if study.steps is not None:
-        fixed = START_UP_SECONDS + (study.warmup + study.steps) * USUAL_STEP_SECONDS
-        limit = min(fixed, study.timeout_seconds)
-    guesses = dict.fromkeys(programs_of(study), START_UP_SECONDS) | known
+        limit = min(START_UP_SECONDS + (study.warmup + study.steps) * USUAL_STEP_SECONDS, study.timeout_seconds)
+    guesses = dict.fromkeys(programs_of(study), START_UP_SECONDS)
+    guesses |= {name: fmean(seconds) for name, seconds in by_workload.items()}
     return sum(walls.get(run.point, guesses.get(run.point.workload, limit)) for run in runs)
 
 
@@ -425,66 +358,39 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
         counts = _core_counts(study, topology, placement, smt, notes)
         most, usable = max(counts), len(usable_cores(topology, _request(study, 1, smt, placement)))
         for cores, quota in _limits(study, counts, smt, notes):
-            for replicas, subject, items, inputs, threads, device, jit, onednn, caps in product(
-                _replica_counts(study, cores, most, usable, notes),
-                _subjects(study),
-                study.items,
-                _inputs(study),
+            here: dict[str, Any] = {"cores": cores, "smt": smt, "placement": placement, "quota": quota}
+            here |= {key: getattr(study, key) for key in ("size", "scale", "memory")}
+            for parts in product(
+                [{"replicas": number} for number in _replica_counts(study, cores, most, usable, notes)],
+                subjects_of(study),
+                values_of(study, "items"),
+                inputs_of(study),
                 _threads(study, cores, smt, notes),
-                study.device,
-                study.jit,
-                study.onednn,
-                caps_of(study),
+                values_of(study, "device", "jit", "onednn", *CAPS),
             ):
-                is_tensorflow = threads["framework"] == TENSORFLOW
-                if not is_tensorflow and onednn != study.onednn[0]:
-                    continue  # oneDNN is a setting of TensorFlow only
-                alone = Point(
-                    **subject,
-                    size=study.size,
-                    items=items,
-                    scale=study.scale,
-                    device=device,
-                    jit=jit,
-                    cores=cores,
-                    smt=smt,
-                    placement=placement,
-                    memory=study.memory,
-                    quota=quota,
-                    replicas=replicas,
-                    onednn=None if onednn == "auto" or not is_tensorflow else onednn,
-                    **inputs,
-                    **threads,
-                    **caps._asdict(),
-                )
+                settings: dict[str, Any] = {key: value for part in parts for key, value in part.items()}
+                if settings["framework"] != TENSORFLOW:
+                    settings["onednn"] = None
+                alone = Point(**here, **settings)
                 yield alone
-                if study.beside and replicas == 1 and cores == most:
+                if study.beside and alone.replicas == 1 and cores == most:
                     yield from _pairs(study, alone, usable)
 
 
 def _on_distinct_cpus(study: Study, topology: Topology, points: Sequence[Point], notes: dict[str, None]) -> list[Point]:
     """The points without policies that choose the same CPUs for every size as an earlier policy."""
+
+    def cpu_sets(cores: int, smt: int, replicas: int) -> tuple[frozenset[int], ...]:
+        cpus = _place(topology, _request(study, cores, smt, policy), replicas)
+        return tuple(frozenset(chain(*cpus[first : first + cores])) for first in range(0, len(cpus), cores))
+
     kept: dict[tuple[object, ...], str] = {}
     for policy in (name for name in study.placements if name in POLICIES):
         sizes = sorted({(point.cores, point.smt, point.replicas) for point in points if point.placement == policy})
-        first = kept.setdefault(tuple((size, _cpu_sets(study, topology, policy, *size)) for size in sizes), policy)
+        first = kept.setdefault(tuple((size, cpu_sets(*size)) for size in sizes), policy)
         if first != policy:
             notes[f"{policy} chooses the same CPUs as {first} here, so it is left out"] = None
     return [point for point in points if point.placement not in POLICIES or point.placement in kept.values()]
-
-
-def _cpu_sets(
-    study: Study, topology: Topology, placement: str, cores: int, smt: int, replicas: int
-) -> tuple[frozenset[int], ...]:
-    """The CPUs of every replica."""
-    cpus = _place(topology, _request(study, cores, smt, placement), replicas)
-    return tuple(frozenset(chain(*cpus[first : first + cores])) for first in range(0, len(cpus), cores))
-
-
-def caps_of(study: Study) -> list[Caps]:
-    """Every combination of the caps of a study."""
-    axes = ([None if value == "none" else value for value in getattr(study, axis)] for axis in CAPS)
-    return [Caps(*values) for values in product(*axes)]
 
 
 def _pairs(study: Study, alone: Point, usable: int) -> Iterator[Point]:
@@ -499,13 +405,10 @@ def _pairs(study: Study, alone: Point, usable: int) -> Iterator[Point]:
 
 
 def _replica_counts(study: Study, cores: int, most: int, usable: int, notes: dict[str, None]) -> list[int]:
-    """The numbers of replicas on this number of cores each, always with 1.
-
-    "fill" divides the study's largest number of cores. Packs too large for the machine are left out with a note.
-    """
-    wanted = {1, most // cores} if study.replicas == "fill" else {1, *study.replicas}
-    fitting = [replicas for replicas in sorted(wanted) if replicas == 1 or replicas * cores <= usable]
-    for replicas in sorted(wanted.difference(fitting)):
+    """The numbers of replicas on this number of cores each, always with 1; too large packs are left out with a note."""
+    wanted = sorted({1, most // cores} if study.replicas == "fill" else {1, *study.replicas})
+    fitting = [replicas for replicas in wanted if replicas == 1 or replicas * cores <= usable]
+    for replicas in wanted[len(fitting) :]:
         notes[
             f"{replicas} replicas of {count(cores, 'core')} need {replicas * cores} cores, but only {usable} can be "
             "used, so that point is left out"
@@ -513,9 +416,7 @@ def _replica_counts(study: Study, cores: int, most: int, usable: int, notes: dic
     return fitting
 
 
-def _limits(
-    study: Study, counts: Sequence[int], smt: int, notes: dict[str, None]
-) -> Iterator[tuple[int, float | None]]:
+def _limits(study: Study, counts: list[int], smt: int, notes: dict[str, None]) -> Iterator[tuple[int, float | None]]:
     """Core counts with the quotas that limit them, always with one core without a quota."""
     quotas = [quota if isinstance(quota, float) else None for quota in study.quota]
     for cores in counts:
@@ -547,49 +448,6 @@ def _threads(study: Study, cores: int, smt: int, notes: dict[str, None]) -> list
     return given
 
 
-def _inputs(study: Study) -> list[dict[str, Any]]:
-    """The inputs of steps, each with the threads of its pipeline, if any."""
-    return [
-        {"data": data, "pipeline_threads": threads}
-        for data in study.data
-        for threads in (study.pipeline_threads if data == "pipeline" else (None,))
-    ]
-
-
-def _subjects(study: Study) -> list[dict[str, Any]]:
-    """The names and modes of workloads, and the loads of services."""
-    subjects = [{"workload": name, "mode": mode} for name, mode in product(workload_names(study), study.modes)]
-    for program in study.programs:
-        used = [load for load in LOADS if load in program.names]
-        for values in product(*(getattr(study, load) for load in used)):
-            subjects.append({"workload": program.name, "mode": PROGRAM_MODE, **dict(zip(used, values, strict=True))})
-    return subjects
-
-
-def programs_of(study: Study) -> dict[str, Program]:
-    """The programs of a study by the names that their points have."""
-    short = {name: short_program(text) for name, text in workload_names(study).items()}
-    named = {program.name: program for program in study.programs}
-    return {**{name: program for name, program in short.items() if program}, **named}
-
-
-def short_program(text: str) -> Program | None:
-    """The program of a `command:` entry of `workloads`; None for other entries."""
-    parsed = workload(text)
-    return Program(name="command", command=parsed.argv) if isinstance(parsed, Command) else None
-
-
-def workload_names(study: Study) -> dict[str, str]:
-    """The workloads of a study by the names of their points, without secrets."""
-    names = {without_secrets(text): text for text in study.workloads}
-    if len(names) < len(study.workloads):
-        raise StudyError(
-            f"study '{study.name}': two workloads differ only in a value that looks like a secret, which is not "
-            "stored; let the program read it from a file"
-        )
-    return names
-
-
 def _smt_widths(study: Study, topology: Topology, notes: dict[str, None]) -> tuple[int, ...]:
     """The numbers of threads per core on this machine."""
     if isinstance(study.smt, tuple):
@@ -601,26 +459,22 @@ def _smt_widths(study: Study, topology: Topology, notes: dict[str, None]) -> tup
 
 
 def _doublings(most: int) -> list[int]:
-    """1, 2, 4, … and `most`; [1] for 0."""
-    return sorted({1, *(2**power for power in range(most.bit_length())), most} - {0})
+    """1, 2, 4, … and `most`."""
+    return sorted({*(2**power for power in range(most.bit_length())), most})
 
 
 def _core_counts(study: Study, topology: Topology, placement: str, smt: int, notes: dict[str, None]) -> list[int]:
     """The core counts of a study on this machine, always with one core unless `cores = "most"`."""
     if isinstance(study.cores, tuple):
         return sorted({1, *study.cores})
-    most = len(usable_cores(topology, _request(study, 1, smt, placement)))
+    most = max(1, len(usable_cores(topology, _request(study, 1, smt, placement))))
     if topology.quota_cpus is not None and topology.quota_cpus < most * smt:
         most = max(1, int(topology.quota_cpus // smt))
         notes[
             f"the CPU quota is {topology.quota_cpus:g}, so the study ends at {count(most, 'core')} with "
             f"{count(smt, 'thread')} each"
         ] = None
-    if study.cores == "all":
-        return list(range(1, most + 1)) or [1]
-    if study.cores == "most":
-        return [max(1, most)]
-    return _doublings(most)
+    return {"all": [*range(1, most + 1)], "most": [most], "doubling": _doublings(most)}[study.cores]
 
 
 def _request(study: Study, cores: int, smt: int, placement: str, variant: int = 0) -> Request:
@@ -642,54 +496,3 @@ def _choose_cpus(study: Study, topology: Topology, point: Point, variant: int) -
 def _place(topology: Topology, request: Request, replicas: int) -> tuple[Cpus, ...]:
     """The cores of a run, of a pack replica by replica."""
     return place(topology, request).cpus if replicas == 1 else tuple(chain(*divide(topology, request, replicas)))
-
-
-def incompatibility(old: Study, new: Study, old_runs: Iterable[Run], new_runs: Iterable[Run]) -> str | None:
-    """Why `new` cannot continue a folder that `old` began; None if it can."""
-    changed = [field.name for field in fields(Study) if getattr(old, field.name) != getattr(new, field.name)]
-    described = {program.name: program for program in new.programs}
-    differing = [program.name for program in old.programs if described.get(program.name, program) != program]
-    if differing:
-        return f"program '{differing[0]}' was defined differently"
-    fixed = [key for key in changed if key not in AXES and key not in FREE]
-    if fixed:
-        return _differences(old, new, fixed)
-    dropped = {run.key for run in old_runs} - {run.key for run in new_runs}
-    if dropped:
-        axes = [key for key in changed if key in AXES or key == "launches"]
-        return f"{_differences(old, new, axes)}, which drops {len(dropped)} of its runs"
-    return None
-
-
-def measures_other_programs(old: Study, new: Study) -> bool:
-    """Whether the new study lacks or changes a program of the old one."""
-    return not set(old.programs) <= set(new.programs)
-
-
-def incompatibility_anywhere(old: Study, new: Study) -> str | None:
-    """Why `new` cannot continue `old` on any machine, without resolving words such as "doubling"."""
-    axes = [key for key in AXES if key != "pipeline_threads" or "pipeline" in old.data]
-    dropped = [key for key in axes if _is_shorter(getattr(old, key), getattr(new, key), key)]
-    dropped += ["launches"] if new.launches < old.launches else []
-    return incompatibility(old, new, (), ()) or (
-        f"{_differences(old, new, dropped)}, which drops some of its runs" if dropped else None
-    )
-
-
-def _is_shorter(old: object, new: object, key: str) -> bool:
-    """Whether a list of values lost a value other than one core, which is always measured."""
-    if not (isinstance(old, tuple) and isinstance(new, tuple)):
-        return False
-    return bool({*old} - {*new} - ({1} if key in ("cores", "replicas") else set()))
-
-
-def _differences(old: Study, new: Study, keys: list[str]) -> str:
-    return ", ".join(
-        f"{key} was {_value_words(getattr(old, key))} and is now {_value_words(getattr(new, key))}" for key in keys
-    )
-
-
-def _value_words(value: object) -> str:
-    if not isinstance(value, tuple):
-        return repr(value)
-    return str([item.name if isinstance(item, Program) else item for item in value])

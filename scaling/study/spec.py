@@ -1,10 +1,11 @@
-"""A study as a frozen value from TOML or Python, checked once. Pure."""
+"""A study as a frozen value from TOML or Python, checked once, and all that follows from it alone. Pure."""
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
-from typing import Annotated, Any, Literal, cast
+from dataclasses import asdict, dataclass, fields
+from itertools import product
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 from msgspec import Meta
 
@@ -14,14 +15,30 @@ from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
 from scaling.study.keys import Key, as_list, did_you_mean, given_keys, keyed, keys_of, parse_toml
+from scaling.study.privacy import without_secrets
 from scaling.study.programs import FromShell, Program
 from scaling.study.workload import Command, workload
 
 # Loads of a service: keys of a study, fields of a point, and placeholders.
 LOADS = ("clients", "rate")
 
-# Caps of power and clocks: keys of a study and fields of a point.
-CAPS = ("cpu_power_watts", "cpu_max_mhz", "gpu_power_watts", "gpu_max_mhz")
+
+class Caps(NamedTuple):
+    """Caps of the power and clocks of every processor package and of a GPU; None leaves the machine's own limit."""
+
+    cpu_power_watts: float | None = None
+    cpu_max_mhz: float | None = None
+    gpu_power_watts: float | None = None
+    gpu_max_mhz: float | None = None
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the GPU is capped."""
+        return self.gpu_power_watts is not None or self.gpu_max_mhz is not None
+
+
+# Keys of a study and fields of a point.
+CAPS = Caps._fields
 
 
 def _counts(value: object) -> object:
@@ -42,6 +59,9 @@ def _cpus(quota: object) -> object:
     return quota
 
 
+# The most rounds of a launch with processes without a quiet turn, as a multiple of the study's rounds.
+ROUNDS_FACTOR = 2
+
 # The name of a study names its folder, and names in a file system have at most 255 bytes.
 LONGEST_NAME = 100
 
@@ -58,6 +78,7 @@ Start = Literal["spawn", "fork"]
 Data = Literal["fixed", "fresh", "pipeline"]
 Device = Literal["cpu", "gpu"]
 Mode = Literal["train", "infer", "run"]
+PROGRAM_MODE = "run"
 
 ONE_OR_MORE = Meta(min_length=1)
 Counts = Annotated[tuple[Count, ...], ONE_OR_MORE]
@@ -183,6 +204,9 @@ class Study:
         for check in (_check_placements, _check_names, _check_networks, _check_fixed_steps, _check_loads):
             check(self)
 
+
+# Keys that may change freely: words, and the number of launches.
+FREE = ("name", "question", "machine_name", "launches")
 
 # The keys whose values multiply into points; a results folder may grow along them only.
 AXES = tuple(name for name, key in keys_of(Study).items() if key.axis)
@@ -339,3 +363,122 @@ def _setting(text: str) -> tuple[str, object]:
     except ValueError:
         parsed = value.strip()
     return key.strip(), parsed
+
+
+def values_of(study: Study, *keys: str) -> list[dict[str, Any]]:
+    """Every combination of the values of some keys; None for "none" and "auto"."""
+    values = ([None if value in ("none", "auto") else value for value in getattr(study, key)] for key in keys)
+    return [dict(zip(keys, chosen, strict=True)) for chosen in product(*values)]
+
+
+def caps_of(study: Study) -> list[Caps]:
+    """Every combination of the caps of a study."""
+    return [Caps(**values) for values in values_of(study, *CAPS)]
+
+
+def inputs_of(study: Study) -> list[dict[str, Any]]:
+    """The inputs of steps, each with the threads of its pipeline, if any."""
+    return [
+        {"data": data, "pipeline_threads": threads}
+        for data in study.data
+        for threads in (study.pipeline_threads if data == "pipeline" else (None,))
+    ]
+
+
+def subjects_of(study: Study) -> list[dict[str, Any]]:
+    """The names and modes of workloads, and the loads of services."""
+    subjects = [{"workload": name, "mode": mode} for name, mode in product(workload_names(study), study.modes)]
+    for program in study.programs:
+        loads = values_of(study, *(load for load in LOADS if load in program.names))
+        subjects += [{"workload": program.name, "mode": PROGRAM_MODE, **values} for values in loads]
+    return subjects
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The rounds of a cohort, the seconds of a turn, and the most rounds, if a process has no quiet turn before.
+
+    Whether a turn is quiet does not depend on its steps.
+    """
+
+    rounds: int
+    seconds: float
+    most_rounds: int
+
+
+def turns_of(study: Study, program: Program | None = None) -> Turns:
+    """The turns of a launch within `max_seconds`; a program that every launch executes anew has one turn."""
+    seconds = min(study.turn_seconds, study.max_seconds)
+    if program and not program.takes_rounds:
+        return Turns(1, seconds, 1)
+    longest = max(1, int(study.max_seconds / seconds + 1e-9))
+    return Turns(min(study.rounds, longest), seconds, min(ROUNDS_FACTOR * study.rounds, longest))
+
+
+def programs_of(study: Study) -> dict[str, Program]:
+    """The programs of a study by the names that their points have."""
+    short = {name: short_program(text) for name, text in workload_names(study).items()}
+    named = {program.name: program for program in study.programs}
+    return {name: program for name, program in short.items() if program} | named
+
+
+def short_program(text: str) -> Program | None:
+    """The program of a `command:` entry of `workloads`; None for other entries."""
+    parsed = workload(text)
+    return Program(name="command", command=parsed.argv) if isinstance(parsed, Command) else None
+
+
+def workload_names(study: Study) -> dict[str, str]:
+    """The workloads of a study by the names of their points, without secrets."""
+    names = {without_secrets(text): text for text in study.workloads}
+    if len(names) < len(study.workloads):
+        raise StudyError(
+            f"study '{study.name}': two workloads differ only in a value that looks like a secret, which is not "
+            "stored; let the program read it from a file"
+        )
+    return names
+
+
+def incompatibility(old: Study, new: Study, dropped: int = 0) -> str | None:
+    """Why `new`, which drops a number of the runs of `old`, cannot continue its folder; None if it can."""
+    changed = [field.name for field in fields(Study) if getattr(old, field.name) != getattr(new, field.name)]
+    described = {program.name: program for program in new.programs}
+    differing = [program.name for program in old.programs if described.get(program.name, program) != program]
+    if differing:
+        return f"program '{differing[0]}' was defined differently"
+    fixed = [key for key in changed if key not in AXES and key not in FREE]
+    if fixed:
+        return _differences(old, new, fixed)
+    if dropped:
+        axes = [key for key in changed if key in AXES or key == "launches"]
+        return f"{_differences(old, new, axes)}, which drops {dropped} of its runs"
+    return None
+
+
+def incompatibility_anywhere(old: Study, new: Study) -> str | None:
+    """Why `new` cannot continue `old` on any machine, without resolving words such as "doubling"."""
+    axes = [key for key in AXES if key != "pipeline_threads" or "pipeline" in old.data]
+    dropped = [key for key in axes if _is_shorter(getattr(old, key), getattr(new, key), key)]
+    dropped += ["launches"] if new.launches < old.launches else []
+    return incompatibility(old, new) or (
+        f"{_differences(old, new, dropped)}, which drops some of its runs" if dropped else None
+    )
+
+
+def _is_shorter(old: object, new: object, key: str) -> bool:
+    """Whether a list of values lost a value other than one core, which is always measured."""
+    if not (isinstance(old, tuple) and isinstance(new, tuple)):
+        return False
+    return bool({*old} - {*new} - ({1} if key in ("cores", "replicas") else set()))
+
+
+def _differences(old: Study, new: Study, keys: list[str]) -> str:
+    return ", ".join(
+        f"{key} was {_value_words(getattr(old, key))} and is now {_value_words(getattr(new, key))}" for key in keys
+    )
+
+
+def _value_words(value: object) -> str:
+    if not isinstance(value, tuple):
+        return repr(value)
+    return str([item.name if isinstance(item, Program) else item for item in value])

@@ -15,8 +15,7 @@ from scaling.analysis.arrays import Floats
 from scaling.analysis.capacity import rate, sustained
 from scaling.analysis.curves.draws import estimate
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.sizing.levels import LevelCurve, Size
-from scaling.analysis.sizing.mixtures import Mixture
+from scaling.analysis.sizing.levels import LevelCurve, Mixture, Size
 
 # The probits of an array of probabilities.
 probit = np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])

@@ -40,8 +40,7 @@ from scaling.results.rows import Row, launch_seconds
 from scaling.results.store import FINDINGS, ROWS, STUDY, Store, made_before, read_rows, read_study_toml
 from scaling.running.signals import StopRequests
 from scaling.study.catalogue import read_catalogue
-from scaling.study.planning import incompatibility_anywhere
-from scaling.study.spec import Study, study_from_toml
+from scaling.study.spec import Study, incompatibility_anywhere, study_from_toml
 from scaling.study.workload import check_workload
 
 # A node type is given up after this number of jobs without a new run in sequence, or one more than its nodes.

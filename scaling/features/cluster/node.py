@@ -33,8 +33,8 @@ from scaling.results.rows import planned_launch
 from scaling.results.store import STUDY, read_rows, read_study_toml
 from scaling.running.program_files import program_files, refuse_changed_files
 from scaling.running.schedule import Schedule
-from scaling.study.planning import block, incompatibility, plan
-from scaling.study.spec import study_from_toml
+from scaling.study.planning import block, plan
+from scaling.study.spec import incompatibility, study_from_toml
 
 # Variables of schedulers with the names of the node and the job; without the first, the host name is used.
 NODE_VARIABLES = ("SLURMD_NODENAME",)
@@ -124,7 +124,7 @@ def _refuse_another_study(job: ShardJob) -> None:
     toml = read_study_toml(job.node_type)
     if toml is not None:
         begun = study_from_toml(toml, str(job.node_type / STUDY))
-        if why := incompatibility(begun, job.study, plan(begun, job.topology).runs, job.plan.runs):
+        if why := incompatibility(begun, job.study, job.plan.drops(plan(begun, job.topology))):
             raise StoreError(f"{job.node_type} holds another study: {why}; choose another folder with -o")
     if has_rows(job.node_type):
         refuse_changed_files(job.node_type, read_rows(job.node_type), program_files(job.study))

@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple
 from scaling.analysis.energy import LaunchEnergy
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Launch, Summary, launch_ratio
-from scaling.study.planning import NO_CAPS, Caps, Point
+from scaling.study.planning import Point
+from scaling.study.spec import Caps
 
 CapKind = Literal["none", "power", "clock", "both"]
 
@@ -166,7 +167,7 @@ def _by_work(summaries: Iterable[Summary]) -> dict[Point, list[Summary]]:
     by_work: dict[Point, list[Summary]] = {}
     for one in summaries:
         if one.energy and one.items and one.point.beside is None:
-            subject = replace(one.point, cores=1, replicas=1, quota=None, smt=1, placement="", **NO_CAPS)
+            subject = replace(one.point.without_caps, cores=1, replicas=1, quota=None, smt=1, placement="")
             by_work.setdefault(subject, []).append(one)
     return by_work
 

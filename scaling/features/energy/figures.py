@@ -19,7 +19,8 @@ from scaling.reporting.plots.style import COLOURS, FAINT, INK, REFERENCE, colour
 from scaling.reporting.words import caps_words
 from scaling.results.evaluation import Evaluation
 from scaling.results.power import PowerTrace
-from scaling.study.planning import Caps, Point
+from scaling.study.planning import Point
+from scaling.study.spec import Caps
 
 NOT_METERED = "no run was metered: no power meter could be read, or the study has energy = 'none'"
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from scaling.analysis.arrays import Floats
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.sizing.mixtures import Mixture
+from scaling.analysis.sizing.levels import Mixture
 from scaling.errors import FitError
 from scaling.features.profiling.profile import DRAWS, LEAST_SECONDS, PartTimes, draw_means
 

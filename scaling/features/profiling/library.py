@@ -33,6 +33,7 @@ from scaling.results.traces import PROFILE, TRACES, TracedRow, TraceStore, read_
 from scaling.running import loop
 from scaling.running.schedule import Schedule
 from scaling.study.catalogue import (
+    PROFILE_DEFAULTS,
     check_extras,
     check_traceable,
     check_workloads,
@@ -40,7 +41,7 @@ from scaling.study.catalogue import (
     read_study_text,
     ready_made,
 )
-from scaling.study.planning import PROFILE_DEFAULTS, Point, traced_plan
+from scaling.study.planning import Point, traced_plan
 from scaling.study.spec import Study, study_from_toml, study_to_toml
 
 TRACED_STEPS = 12

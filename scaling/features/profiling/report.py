@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from scaling.analysis.estimates import Estimate, finite
-from scaling.analysis.op_classes import CLASSES, op_class
-from scaling.analysis.purposes import PURPOSES
+from scaling.analysis.op_classes import CLASSES, PURPOSES, op_class
 from scaling.analysis.rules import WIDEST_ANSWER, Verdict
 from scaling.features.profiling.evaluation import OpEvaluation, Scaling
 from scaling.features.profiling.laws import Loss, StepPrediction

@@ -16,9 +16,9 @@ from scaling.reporting.json_types import ARRAY, ESTIMATE, MAP, NUMBER, TEXTS, Fa
 from scaling.reporting.page.provenance import study_of
 from scaling.reporting.words import Block, Section, Table, count, estimate_facts, figure, interval_alone
 from scaling.results.evaluation import Evaluation
-from scaling.study.planning import PROGRAM_MODE, Point, programs_of
+from scaling.study.planning import Point
 from scaling.study.programs import fill
-from scaling.study.spec import Study
+from scaling.study.spec import PROGRAM_MODE, Study, programs_of
 
 STANDING_WORDS = {
     Standing.WINNER: "winner",

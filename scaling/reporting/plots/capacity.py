@@ -9,8 +9,7 @@ from scipy.special import ndtri
 from scaling.analysis.capacity import answer
 from scaling.analysis.curves.fit import Curve, curve_counts
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.sizing.levels import LevelCurve, level_curves
-from scaling.analysis.sizing.mixtures import turn_mixtures
+from scaling.analysis.sizing.levels import LevelCurve, level_curves, turn_mixtures
 from scaling.analysis.sizing.quantile_tables import mixture_quantiles
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question, ScalingLimits
 from scaling.reporting.capacity import STATUS_WORDS

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from scaling.analysis.purposes import Purpose, purpose_of
+from scaling.analysis.op_classes import Purpose, purpose_of
 from scaling.analysis.traces import OpTime, TracedStep
 
 PICOSECONDS = 1e12

@@ -1,6 +1,5 @@
 import json
 import math
-import os
 from contextlib import suppress
 from dataclasses import replace
 
@@ -19,12 +18,9 @@ from scaling.results.rows import (
     ProgramFile,
     Sections,
     launch_of,
-    public_row,
     row_from_facts,
     row_from_json,
     row_to_json,
-    storable,
-    with_program_files,
 )
 from scaling.study.planning import Cohort
 
@@ -102,15 +98,6 @@ def test_a_row_keeps_the_files_that_were_measured_and_one_from_before_has_none()
     assert row_from_json(json.dumps(facts)) == measured
     del facts["program_files"]
     assert row_from_json(json.dumps(facts)) == row()
-
-
-def test_a_row_of_two_workloads_has_the_files_of_both():
-    made = row()
-    beside = replace(made, run=replace(made.run, point=replace(made.run.point, beside="other")))
-    one, other = ProgramFile("one", 1, 1.0, "1"), ProgramFile("other", 1, 1.0, "2")
-    files = {made.run.point.workload: (one,), "other": (one, other), "third": ()}
-    assert with_program_files(made, files).program_files == (one,)
-    assert with_program_files(beside, files).program_files == (one, other)
 
 
 TOO_MUCH = [math.nan, math.inf, -math.inf, "nan", "Infinity", 10**400]
@@ -383,53 +370,7 @@ def test_rows_of_one_folder_share_what_they_have_in_common():
     assert one.run.cpus is other.run.cpus
 
 
-@given(text=st.text(alphabet=st.characters(codec=None, categories=None)))
-@settings(derandomize=True, deadline=None)
-def test_any_text_can_be_stored(text):
-    one = storable(replace(row(reason=text, status="failed", stderr_tail=text), environment=((text, text),)))
-    assert row_from_json(row_to_json(one)) == one
-    if text.isascii():
-        assert one.outcome.reason == text
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *({"step_seconds": (value,)} for value in (float("nan"), float("inf"), -1.0, 0.0)),
-        *({"items_per_step": value} for value in (0, -1, 10**400)),
-        {"last_loss": float("nan")},
-        {"warmup_steps": -1},
-        {"sections": Sections(wall=float("inf"))},
-    ],
-    ids=str,
-)
-def test_a_row_that_could_not_be_read_again_is_that_of_a_failed_run(wrong):
-    one = storable(row(**wrong))
-    assert one.outcome.status == "failed"
-    assert "measured values cannot be stored" in one.outcome.reason
-    assert row_from_json(row_to_json(one)) == one
-
-
-def test_bytes_that_are_no_utf_8_are_kept_by_escape():
-    assert storable(row(reason=os.fsdecode(b"a\xff\xc3\xa9"), status="failed")).outcome.reason == "a\\xff\xe9"
-
-
 def test_a_schema_of_a_later_version_is_named_with_what_to_do():
     facts = {**json.loads(row_to_json(row())), "schema": 7, "run": {"new": 1}}
     with pytest.raises(OtherSchemaError, match=r"schema 7, and .* reads 1;"):
         row_from_json(json.dumps(facts))
-
-
-def test_a_public_row_tells_nothing_of_a_person_and_says_what_it_leaves_out():
-    private = (("HOME", "/home/ada"), ("LANG", "C"), ("LC_CTYPE", "C"), ("LC_PROJECT", "x"), ("USER", "ada"))
-    one = replace(
-        row(status="failed", reason="no /home/ada/data", stderr_tail="curl --token=hunter2", step_seconds=()),
-        versions=(("interpreter", "/home/ada/venv/bin/python"),),
-        environment=private,
-    )
-    public = public_row(one)
-    assert not [text for text in ("ada", "hunter2") if text in row_to_json(public)]
-    assert dict(public.environment) == {"LANG": "C", "LC_CTYPE": "C"}
-    assert public.left_out == ("HOME", "LC_PROJECT", "USER")
-    assert public_row(public) == public
-    assert row_from_json(row_to_json(public)) == public

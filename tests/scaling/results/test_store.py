@@ -1,17 +1,30 @@
 import collections
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchmarks.shared.machines import HOST, machine, row, study
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.results.jsonl import Redo
 from scaling.results.power import MeterTrace, PowerTrace
-from scaling.results.rows import ProgramFile, row_from_json, row_to_json
-from scaling.results.store import FINDINGS, Store, made_before, period, read_folder, read_rows
+from scaling.results.rows import ProgramFile, Sections, row_from_json, row_to_json
+from scaling.results.store import (
+    FINDINGS,
+    Store,
+    made_before,
+    period,
+    public_row,
+    read_folder,
+    read_rows,
+    storable,
+    with_program_files,
+)
 from scaling.study.planning import plan
 from tests.conftest import need
 from tests.mentions import mentions
@@ -246,3 +259,58 @@ def test_a_store_that_is_closed_lets_another_write_power_too(store):
         reopened(store)
     store.append(ROWS[0])
     assert list(read_folder(store.folder).power) == traces
+
+
+def test_a_row_of_two_workloads_has_the_files_of_both():
+    made = row()
+    beside = replace(made, run=replace(made.run, point=replace(made.run.point, beside="other")))
+    one, other = ProgramFile("one", 1, 1.0, "1"), ProgramFile("other", 1, 1.0, "2")
+    files = {made.run.point.workload: (one,), "other": (one, other), "third": ()}
+    assert with_program_files(made, files).program_files == (one,)
+    assert with_program_files(beside, files).program_files == (one, other)
+
+
+@given(text=st.text(alphabet=st.characters(codec=None, categories=None)))
+@settings(derandomize=True, deadline=None)
+def test_any_text_can_be_stored(text):
+    one = storable(replace(row(reason=text, status="failed", stderr_tail=text), environment=((text, text),)))
+    assert row_from_json(row_to_json(one)) == one
+    if text.isascii():
+        assert one.outcome.reason == text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"step_seconds": (value,)} for value in (float("nan"), float("inf"), -1.0, 0.0)),
+        *({"items_per_step": value} for value in (0, -1, 10**400)),
+        {"last_loss": float("nan")},
+        {"warmup_steps": -1},
+        {"sections": Sections(wall=float("inf"))},
+    ],
+    ids=str,
+)
+def test_a_row_that_could_not_be_read_again_is_that_of_a_failed_run(wrong):
+    one = storable(row(**wrong))
+    assert one.outcome.status == "failed"
+    assert "measured values cannot be stored" in one.outcome.reason
+    assert row_from_json(row_to_json(one)) == one
+
+
+def test_bytes_that_are_no_utf_8_are_kept_by_escape():
+    assert storable(row(reason=os.fsdecode(b"a\xff\xc3\xa9"), status="failed")).outcome.reason == "a\\xff\xe9"
+
+
+def test_a_public_row_tells_nothing_of_a_person_and_says_what_it_leaves_out():
+    private = (("HOME", "/home/ada"), ("LANG", "C"), ("LC_CTYPE", "C"), ("LC_PROJECT", "x"), ("USER", "ada"))
+    one = replace(
+        row(status="failed", reason="no /home/ada/data", stderr_tail="curl --token=hunter2", step_seconds=()),
+        versions=(("interpreter", "/home/ada/venv/bin/python"),),
+        environment=private,
+    )
+    public = public_row(one)
+    assert not [text for text in ("ada", "hunter2") if text in row_to_json(public)]
+    assert dict(public.environment) == {"LANG": "C", "LC_CTYPE": "C"}
+    assert public.left_out == ("HOME", "LC_PROJECT", "USER")
+    assert public_row(public) == public
+    assert row_from_json(row_to_json(public)) == public

@@ -14,7 +14,7 @@ from scaling.errors import BusyError, MachineError, StudyError
 from scaling.machine.gpus import find_gpu
 from scaling.running.caps import LOCK, PowerCaps
 from scaling.running.lock import MachineLock
-from scaling.study.planning import Caps
+from scaling.study.spec import Caps
 
 LIMIT = "sys/class/powercap/intel-rapl:{}/constraint_{}_power_limit_uw"
 CLOCK = "sys/devices/system/cpu/cpufreq/policy{}/scaling_max_freq"

@@ -7,7 +7,8 @@ import pytest
 
 from benchmarks.shared.machines import row
 from scaling.errors import StoreError
-from scaling.results.rows import Row, with_program_files
+from scaling.results.rows import Row
+from scaling.results.store import with_program_files
 from scaling.running import program_files as module
 from scaling.running.program_files import program_files, refuse_changed_files
 from scaling.study.programs import Program

@@ -6,6 +6,7 @@ from benchmarks.shared.machines import machine, study
 from scaling.errors import StudyError, to_install
 from scaling.study import catalogue as catalogue_module
 from scaling.study.catalogue import (
+    PROFILE_DEFAULTS,
     check_extras,
     check_traceable,
     check_workloads,
@@ -16,7 +17,7 @@ from scaling.study.catalogue import (
     read_study_text,
     ready_made,
 )
-from scaling.study.planning import PROFILE_DEFAULTS, plan
+from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
 
 

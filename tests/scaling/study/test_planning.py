@@ -12,13 +12,9 @@ from scaling.study.planning import (
     PLAIN_STEPS,
     START_UP_SECONDS,
     USUAL_STEP_SECONDS,
-    Turns,
     estimated_seconds,
-    incompatibility,
-    incompatibility_anywhere,
     plan,
     traced_plan,
-    turns_of,
 )
 from tests.scaling.machine.invented import regular, topology_of
 
@@ -135,16 +131,6 @@ def test_only_a_pipeline_is_measured_with_every_number_of_its_threads():
     }
 
 
-def test_a_folder_grows_along_what_steps_are_fed_with():
-    old, new = study('workloads = "autoenc"'), study('workloads = "autoenc"\ndata = ["fixed", "pipeline"]')
-    more = replace(new, pipeline_threads=(1, 2))
-    runs = [plan(one, machine(2)).runs for one in (old, new, more)]
-    assert incompatibility(old, more, runs[0], runs[2]) is None
-    assert incompatibility_anywhere(old, more) is None
-    assert "which drops" in str(incompatibility(new, more, runs[1], runs[2]))
-    assert "which drops" in str(incompatibility_anywhere(new, more))
-
-
 def test_frameworks_are_an_axis_and_jax_has_no_other_threads_than_its_cpus():
     asked = study('workloads = ["fcn"]\nframework = ["torch", "jax"]\nintra = [1, 2, "cpus"]\ninter = 1\ncores = [4]')
     planned = plan(replace(asked, launches=1), machine(cores=4))
@@ -157,19 +143,6 @@ def test_frameworks_are_an_axis_and_jax_has_no_other_threads_than_its_cpus():
 def test_a_study_of_threads_that_jax_cannot_have_is_refused():
     with pytest.raises(StudyError, match="jax has one pool"):
         plan(study('workloads = ["fcn"]\nframework = "jax"\nintra = 3'), machine(cores=2))
-
-
-def test_a_folder_grows_along_frameworks():
-    old, new = (study(f'workloads = ["fcn"]\nframework = {names}') for names in ('"torch"', '["torch", "jax"]'))
-    assert incompatibility_anywhere(old, new) is None
-    assert incompatibility_anywhere(new, old) is not None
-
-
-def test_devices_are_an_axis_and_a_folder_grows_along_them():
-    old, new = (study(f'workloads = ["fcn"]\ndevice = {devices}') for devices in ('"cpu"', '["cpu", "gpu"]'))
-    assert {run.point.device for run in plan(new, machine(cores=2)).runs} == {"cpu", "gpu"}
-    assert incompatibility_anywhere(old, new) is None
-    assert incompatibility_anywhere(new, old) is not None
 
 
 def test_a_quota_that_limits_nothing_is_left_out_and_said():
@@ -264,20 +237,6 @@ def test_a_fixed_number_of_steps_is_that_of_every_run_and_a_usual_step_is_assume
     assert estimated_seconds(runs, study("steps = 65536\ntimeout_seconds = 30"), {}) == len(runs) * 30
 
 
-@pytest.mark.parametrize(
-    ("most", "turns"),
-    [
-        (60.0, Turns(10, 1.0, 20)),
-        (13.0, Turns(10, 1.0, 13)),
-        (3.5, Turns(3, 1.0, 3)),
-        (1.0, Turns(1, 1.0, 1)),
-        (0.2, Turns(1, 0.2, 1)),
-    ],
-)
-def test_the_turns_of_a_launch_end_with_its_longest_time(most, turns):
-    assert turns_of(study(f'design = "turns"\nmax_seconds = {most}')) == turns
-
-
 def test_only_the_thread_counts_that_were_asked_for_are_traced():
     runs = traced_plan(study("cores = [2, 4]\nlaunches = 2"), machine(8), 12).runs
     assert sorted((run.point.cores, run.launch) for run in runs) == [(2, 1), (2, 2), (4, 1), (4, 2)]
@@ -287,61 +246,6 @@ def test_only_the_thread_counts_that_were_asked_for_are_traced():
 def test_counts_by_a_word_are_those_of_a_study():
     runs = traced_plan(study('cores = "doubling"\nlaunches = 1'), machine(6), 12).runs
     assert sorted(run.point.cores for run in runs) == [1, 2, 4, 6]
-
-
-def obstacle(old: str, new: str) -> str | None:
-    before, after = study(old), study(new)
-    return incompatibility(before, after, plan(before, machine()).runs, plan(after, machine()).runs)
-
-
-def test_the_same_study_goes_on():
-    assert obstacle("", "") is None
-
-
-def test_a_new_value_on_an_axis_goes_on():
-    assert obstacle("cores = [2]", "cores = [2, 4]") is None
-    assert obstacle("", 'modes = ["train", "infer"]') is None
-
-
-def test_more_launches_go_on():
-    assert obstacle("launches = 3", "launches = 5") is None
-
-
-def test_the_same_points_in_other_words_go_on():
-    assert obstacle("cores = [1, 2, 4, 8]", 'cores = "doubling"') is None
-
-
-def test_another_question_is_only_words():
-    assert obstacle('question = "a"', 'question = "b"') is None
-
-
-def test_a_dropped_value_is_named():
-    assert obstacle("cores = [2, 4]\nlaunches = 1", "cores = [2]\nlaunches = 1") == (
-        "cores was [2, 4] and is now [2], which drops 1 of its runs"
-    )
-
-
-def test_a_changed_key_is_named():
-    assert obstacle("", "seed = 2\nprecision = 0.1") == "precision was 0.01 and is now 0.1, seed was 1 and is now 2"
-
-
-def test_another_way_of_starting_processes_is_another_study():
-    assert obstacle("", 'start = "fork"') == "start was 'spawn' and is now 'fork'"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "why"),
-    [
-        ("", "seed = 2", "seed was 1 and is now 2"),
-        ("cores = [1, 2, 4]", "cores = [2]", "cores was [1, 2, 4] and is now [2], which drops some of its runs"),
-        ("launches = 3", "launches = 2", "launches was 3 and is now 2, which drops some of its runs"),
-        ("cores = [1, 2]", "cores = [2, 4]", None),
-        ("cores = [2, 4]", 'cores = "doubling"', None),
-        ('smt = "all"', "smt = [1]", None),
-    ],
-)
-def test_what_no_machine_would_go_on_with_is_known_without_one(old, new, why):
-    assert incompatibility_anywhere(study(old), study(new)) == why
 
 
 def test_points_leave_secrets_out_and_workloads_that_differ_in_nothing_else_are_refused():

@@ -2,9 +2,9 @@ import pytest
 
 from benchmarks.shared.machines import machine
 from scaling.errors import StudyError
-from scaling.study.planning import PROGRAM_MODE, incompatibility, plan
+from scaling.study.planning import plan
 from scaling.study.programs import Program, fill, fixed_threads, program_name
-from scaling.study.spec import Study, study_from_toml, study_to_toml
+from scaling.study.spec import PROGRAM_MODE, Study, incompatibility, study_from_toml, study_to_toml
 
 TOML = """
 launches = 2
@@ -104,10 +104,10 @@ def test_weak_scaling_needs_a_program_that_is_told_its_items():
 def test_a_folder_takes_further_programs_but_none_that_was_described_otherwise():
     begun, changed = read(TOML), read(TOML.replace("/dev/null", "out"))
     more = read(TOML + '[[programs]]\nname = "pigz"\ncommand = "pigz -p {threads} data"\n')
-    runs = {one: plan(one, machine(4)).runs for one in (begun, changed, more)}
-    assert incompatibility(begun, more, runs[begun], runs[more]) is None
-    assert incompatibility(begun, changed, runs[begun], runs[changed]) == "program 'zstd' was defined differently"
-    assert "programs was ['zstd', 'sysbench', 'pigz']" in incompatibility(more, begun, runs[more], runs[begun])
+    plans = {one: plan(one, machine(4)) for one in (begun, changed, more)}
+    assert incompatibility(begun, more, plans[more].drops(plans[begun])) is None
+    assert incompatibility(begun, changed) == "program 'zstd' was defined differently"
+    assert "programs was ['zstd', 'sysbench', 'pigz']" in incompatibility(more, begun, plans[begun].drops(plans[more]))
 
 
 @pytest.mark.parametrize(

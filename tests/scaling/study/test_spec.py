@@ -2,9 +2,18 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.shared.machines import study
+from benchmarks.shared.machines import machine, study
 from scaling.errors import StudyError
-from scaling.study.spec import Study, study_from_toml, study_to_toml
+from scaling.study.planning import plan
+from scaling.study.spec import (
+    Study,
+    Turns,
+    incompatibility,
+    incompatibility_anywhere,
+    study_from_toml,
+    study_to_toml,
+    turns_of,
+)
 from tests.mentions import mentions
 
 
@@ -173,3 +182,95 @@ def test_a_study_shows_the_keys_that_it_was_given_and_escapes_them():
     assert repr(study) == "Study(name='<b>', workloads=('calibrated',), cores=(1, 2))"
     assert "1, 2" in study._repr_html_()
     assert "<b>" not in study._repr_html_()
+
+
+def test_a_folder_grows_along_what_steps_are_fed_with():
+    old, new = study('workloads = "autoenc"'), study('workloads = "autoenc"\ndata = ["fixed", "pipeline"]')
+    more = replace(new, pipeline_threads=(1, 2))
+    plans = [plan(one, machine(2)) for one in (old, new, more)]
+    assert incompatibility(old, more, plans[2].drops(plans[0])) is None
+    assert incompatibility_anywhere(old, more) is None
+    assert "which drops" in str(incompatibility(new, more, plans[2].drops(plans[1])))
+    assert "which drops" in str(incompatibility_anywhere(new, more))
+
+
+def test_a_folder_grows_along_frameworks():
+    old, new = (study(f'workloads = ["fcn"]\nframework = {names}') for names in ('"torch"', '["torch", "jax"]'))
+    assert incompatibility_anywhere(old, new) is None
+    assert incompatibility_anywhere(new, old) is not None
+
+
+def test_devices_are_an_axis_and_a_folder_grows_along_them():
+    old, new = (study(f'workloads = ["fcn"]\ndevice = {devices}') for devices in ('"cpu"', '["cpu", "gpu"]'))
+    assert {run.point.device for run in plan(new, machine(cores=2)).runs} == {"cpu", "gpu"}
+    assert incompatibility_anywhere(old, new) is None
+    assert incompatibility_anywhere(new, old) is not None
+
+
+@pytest.mark.parametrize(
+    ("most", "turns"),
+    [
+        (60.0, Turns(10, 1.0, 20)),
+        (13.0, Turns(10, 1.0, 13)),
+        (3.5, Turns(3, 1.0, 3)),
+        (1.0, Turns(1, 1.0, 1)),
+        (0.2, Turns(1, 0.2, 1)),
+    ],
+)
+def test_the_turns_of_a_launch_end_with_its_longest_time(most, turns):
+    assert turns_of(study(f'design = "turns"\nmax_seconds = {most}')) == turns
+
+
+def obstacle(old: str, new: str) -> str | None:
+    before, after = study(old), study(new)
+    return incompatibility(before, after, plan(after, machine()).drops(plan(before, machine())))
+
+
+def test_the_same_study_goes_on():
+    assert obstacle("", "") is None
+
+
+def test_a_new_value_on_an_axis_goes_on():
+    assert obstacle("cores = [2]", "cores = [2, 4]") is None
+    assert obstacle("", 'modes = ["train", "infer"]') is None
+
+
+def test_more_launches_go_on():
+    assert obstacle("launches = 3", "launches = 5") is None
+
+
+def test_the_same_points_in_other_words_go_on():
+    assert obstacle("cores = [1, 2, 4, 8]", 'cores = "doubling"') is None
+
+
+def test_another_question_is_only_words():
+    assert obstacle('question = "a"', 'question = "b"') is None
+
+
+def test_a_dropped_value_is_named():
+    assert obstacle("cores = [2, 4]\nlaunches = 1", "cores = [2]\nlaunches = 1") == (
+        "cores was [2, 4] and is now [2], which drops 1 of its runs"
+    )
+
+
+def test_a_changed_key_is_named():
+    assert obstacle("", "seed = 2\nprecision = 0.1") == "precision was 0.01 and is now 0.1, seed was 1 and is now 2"
+
+
+def test_another_way_of_starting_processes_is_another_study():
+    assert obstacle("", 'start = "fork"') == "start was 'spawn' and is now 'fork'"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("", "seed = 2", "seed was 1 and is now 2"),
+        ("cores = [1, 2, 4]", "cores = [2]", "cores was [1, 2, 4] and is now [2], which drops some of its runs"),
+        ("launches = 3", "launches = 2", "launches was 3 and is now 2, which drops some of its runs"),
+        ("cores = [1, 2]", "cores = [2, 4]", None),
+        ("cores = [2, 4]", 'cores = "doubling"', None),
+        ('smt = "all"', "smt = [1]", None),
+    ],
+)
+def test_what_no_machine_would_go_on_with_is_known_without_one(old, new, why):
+    assert incompatibility_anywhere(study(old), study(new)) == why

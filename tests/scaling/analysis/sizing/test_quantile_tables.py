@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from scaling.analysis.sizing.mixtures import Mixture
+from scaling.analysis.sizing.levels import Mixture
 from scaling.analysis.sizing.quantile_tables import (
     ASSURANCE_PROBITS,
     ASSURANCES,

@@ -3,8 +3,8 @@ import pytest
 from scaling.errors import StudyError
 from scaling.features.services.service import Service
 from scaling.machine.sysfs import read_topology
-from scaling.study.planning import plan, turns_of
-from scaling.study.spec import Study, study_from_toml, study_to_toml
+from scaling.study.planning import plan
+from scaling.study.spec import Study, study_from_toml, study_to_toml, turns_of
 
 TOML = r"""
 clients = [1, 8]
