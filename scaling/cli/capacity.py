@@ -7,9 +7,8 @@ from typer import Exit, Option
 
 from scaling.analysis.sizing.question import Status
 from scaling.analysis.sizing.sizes import Price
-from scaling.api.deployment import deployments
 from scaling.api.results import Results, load
-from scaling.api.sizing import Answers, Limits, deadline_seconds, refuse_none, sizing_question
+from scaling.api.sizing import Answers, Limits, deadline_seconds, deployments, refuse_none, sizing_question
 from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Physical, Source, Verbose, Where, parse_columns
 from scaling.cli.printing import print_answers, print_json, print_lines, print_most_important, print_notes, print_table
 from scaling.errors import FitError

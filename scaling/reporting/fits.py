@@ -16,7 +16,7 @@ from scaling.analysis.curves.fit import (
     SeriesFit,
 )
 from scaling.analysis.estimates import Estimate
-from scaling.reporting.words import Table, count, estimate_facts, figure, percent, small, text_lines, with_interval
+from scaling.reporting.words import Table, estimate_facts, figure, percent, small, text_lines, with_interval
 
 DESCRIPTION_WORDS = {
     Description.EXACTLY: "exactly",
@@ -202,11 +202,6 @@ def curve_facts(point: CurvePoint) -> dict[str, object]:
         "speedup": estimate_facts(point.speedup),
         "efficiency": estimate_facts(point.efficiency),
     }
-
-
-def counts_words(fit: SeriesFit) -> str:
-    """'8 core counts'."""
-    return count(len(fit.counts), "core count")
 
 
 def _whole(cores: float) -> int | float:

@@ -71,7 +71,7 @@ def write_reports(
         unmeasured=[one.name for one in read_cluster(results.path).node_types if not has_rows(results.path / one.name)],
         target=target,
     )
-    return [*pages.values(), write_page(path, [text])]
+    return [*pages.values(), write_page(path, text)]
 
 
 class NodeTypeLine(NamedTuple):
@@ -112,7 +112,7 @@ def node_types_page(
     rows = _rows(node_types)
     machines = {(one.name, row.machine.host) for one in node_types for row in one.evaluation.folder.rows}
     programs = series_labels(node_types).items()
-    parts = render_page(
+    return render_page(
         "node_types.html",
         ("theme.js",),
         _page_facts(node_types, works),
@@ -141,7 +141,6 @@ def node_types_page(
         left_out=provenance.left_out(rows),
         commands=_commands(name, works[0].target if works else None),
     )
-    return "".join(parts)
 
 
 def _page_facts(node_types: Sequence[NodeTypeEvaluation], works: Sequence[SameWork]) -> dict[str, object]:
