@@ -147,14 +147,14 @@ def _of_sizes(results: Results, page: Mapping[str, Any]) -> Iterator[Any]:
         of, facts = one.fit.series.name, limits_facts(one)
         own = {level.series.key.smt: level for level in (one.fit.levels or (one.fit,))}
         for name, column in (("speedup_limit", "speedup limit"), ("rate_limit", "limit per s")):
-            yield f"curve {name}", of, "capacity --json", facts[name]["value"], ALL_DIGITS  # type: ignore[index]
+            yield f"curve {name}", of, "capacity --json", facts[name]["value"], ALL_DIGITS
             yield f"curve {name}", of, "page", of_page[name]["value"], ALL_DIGITS
             yield f"curve {name}", of, "frame", row[name], ALL_DIGITS
             yield f"curve {name}", of, "capacity", _number(cells[column]), SHOWN_DIGITS
         if len(own) == 1:
-            yield "curve limit", of, "capacity --json", facts["speedup_limit"]["value"], ALL_DIGITS  # type: ignore[index]
+            yield "curve limit", of, "capacity --json", facts["speedup_limit"]["value"], ALL_DIGITS
     for answer in results.answer(Question(Goal.CHEAPEST, 1.0)):
-        allocations = [answer_facts(answer)["allocation"], *answer_facts(answer)["neighbours"]]  # type: ignore[misc]
+        allocations = [answer_facts(answer)["allocation"], *answer_facts(answer)["neighbours"]]
         for size in filter(None, allocations):
             name, speedup = answer.fit.series.name, size["cores"] * size["efficiency"]["value"]
             if size["threads"] == 1:

@@ -13,7 +13,7 @@ from scaling.api.sources import Sources
 from scaling.features.cluster.folder import has_rows, read_cluster
 from scaling.features.cluster.node_types import NodeTypeEvaluation, SameWork, same_work, series_labels, side_by_side
 from scaling.features.cluster.reporting import BETWEEN, SIDE_BY_SIDE, between_table, side_by_side_sentences
-from scaling.reporting.capacity import basis_words, limits_facts, size_words, sizing_reasons_sentence
+from scaling.reporting.capacity import basis_words, limits_facts, sizing_reasons_sentence
 from scaling.reporting.fits import NO_LIMIT, fit_facts
 from scaling.reporting.page import provenance
 from scaling.reporting.page.page import embed_figures, render_page, totals
@@ -21,7 +21,7 @@ from scaling.reporting.page.tables import AnswerLine, Words, answer_line, apart
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_kinds
 from scaling.reporting.plots.registry import names
 from scaling.reporting.points import evaluation_notes
-from scaling.reporting.words import count, figure, share, with_interval
+from scaling.reporting.words import count, figure, share, short_size, with_interval
 from scaling.results.rows import Row
 from scaling.results.store import period, read_study_toml, where_and_when
 from scaling.study.privacy import without_secrets
@@ -192,7 +192,12 @@ def _cells(allocation: Allocation | None) -> tuple[str, ...]:
     if allocation is None:
         return ("-",) * 4
     sure = "-" if allocation.assurance is None else share(allocation.assurance)
-    return size_words(allocation), sure, _rate(allocation), figure(allocation.cost_per_million)
+    return (
+        short_size(allocation.cores, allocation.threads),
+        sure,
+        _rate(allocation),
+        figure(allocation.cost_per_million),
+    )
 
 
 def _reason(answer: Answer) -> str:
