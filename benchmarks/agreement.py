@@ -126,7 +126,7 @@ def _of_curves(results: Results, page: Mapping[str, Any]) -> Iterator[Any]:
         yield "curve speedup", most, "fit", _number(cells["speedup"]), SHOWN_DIGITS
         sentence = re.search(r"cores are ([\d.e+]+)", fit_sentence(fit))
         yield "curve speedup", most, "fit -v", float(sentence[1]) if sentence else None, SHOWN_DIGITS
-        for point in facts["curve"]:  # type: ignore[attr-defined]
+        for point in facts["curve"]:
             yield "curve speedup", f"{of}, {point['cores']} cores", "fit --json", point["speedup"]["value"], ALL_DIGITS
         for name, column in (("limit", "limit"), ("rate_at_1", "per s, 1 core"), ("serial_fraction", "serial")):
             values = {"fit --json": facts[name], "page": of_page[of][name]}

@@ -11,12 +11,11 @@ from typing import Any, get_args
 import msgspec
 
 from scaling.analysis.comparison import Change, Gate
-from scaling.analysis.curves.fit import Description
-from scaling.analysis.curves.laws import Law
 from scaling.analysis.rules import Verdict
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import Finding, State
 from scaling.reporting.capacity import ANSWER, LIMITS
+from scaling.reporting.fits import SERIES
 from scaling.reporting.json_types import (
     ARRAY,
     ESTIMATE,
@@ -61,24 +60,6 @@ SECTIONS_OF_POINTS: Fields = {
     "in_turns": int,
 }
 
-SERIES = record(
-    "SeriesFit",
-    {"name": str, "unit": str, "scale": ONLY["strong", "weak"], "measured": ARRAY[float], "launches": ARRAY[int]},
-    curve=ARRAY[record("CurvePoint", cores=float, speedup=ESTIMATE, efficiency=ESTIMATE)],
-    law=Law,
-    serial_fraction=ESTIMATE | None,
-    coherency=ESTIMATE | None,
-    described_within=NUMBER,
-    description=Description,
-    limit=ESTIMATE,
-    rate_at_1=ESTIMATE,
-    karp_flatt=ARRAY[record("KarpFlatt", cores=float, value=NUMBER, low=NUMBER, high=NUMBER)],
-    cautions=TEXTS,
-    caution_codes=TEXTS,
-    truth=record("Truth", serial_fraction=float, inside=bool | None) | None,
-    sentence=str,
-)
-
 ON_DEVICES = record(
     "OnDevices",
     {"name": str, "sentence": str},
@@ -108,7 +89,7 @@ NETWORK = record(
 # The output of each command with --json and of `export --format json`; several types if it depends on the question.
 _CORE: Mapping[str, Any] = {
     "show": _output("Show", SHOWN) | _output("ShowSections", SECTIONS_OF_POINTS),
-    "fit": _output("Fit", series=ARRAY[SERIES]),
+    "fit": _output("Fit", series=ARRAY[SERIES.record]),
     "capacity": _output("Capacity", ANSWERS)
     | _output("CapacityLimits", answers=ARRAY[STUDY_ANSWER], limits=ARRAY[LIMITS.record]),
     "compare": _output(

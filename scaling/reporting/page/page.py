@@ -22,7 +22,7 @@ from scaling.features import features, resolve
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.answers import cores_answers, study_answers
 from scaling.reporting.capacity import limits_facts
-from scaling.reporting.fits import fit_facts
+from scaling.reporting.fits import SERIES_ON_PAGE
 from scaling.reporting.losses import loss_sentences, not_counted_sentence
 from scaling.reporting.machine import headline
 from scaling.reporting.page import provenance
@@ -136,7 +136,7 @@ def page_facts(result: Evaluation) -> dict[str, object]:
             {name: value for name, value in facts if value not in (None, [], ()) and not name.startswith(steps)}
             for facts in every
         ],
-        "series": [fit_facts(fit, with_curve=False) for fit in result.fits],
+        "series": [*map(SERIES_ON_PAGE.of, result.fits)],
         "limits": [limits_facts(limits) for limits in result.limits],
         "planner": planner_facts(result.limits, result.sizes),
     }
