@@ -126,7 +126,7 @@ def _of_curves(results: Results, page: Mapping[str, Any]) -> Iterator[Any]:
         yield "curve speedup", most, "fit", _number(cells["speedup"]), SHOWN_DIGITS
         sentence = re.search(r"cores are ([\d.e+]+)", fit_sentence(fit))
         yield "curve speedup", most, "fit -v", float(sentence[1]) if sentence else None, SHOWN_DIGITS
-        for point in facts["curve"]:  # type: ignore[attr-defined]
+        for point in facts["curve"]:
             yield "curve speedup", f"{of}, {point['cores']} cores", "fit --json", point["speedup"]["value"], ALL_DIGITS
         for name, column in (("limit", "limit"), ("rate_at_1", "per s, 1 core"), ("serial_fraction", "serial")):
             values = {"fit --json": facts[name], "page": of_page[of][name]}
@@ -147,14 +147,14 @@ def _of_sizes(results: Results, page: Mapping[str, Any]) -> Iterator[Any]:
         of, facts = one.fit.series.name, limits_facts(one)
         own = {level.series.key.smt: level for level in (one.fit.levels or (one.fit,))}
         for name, column in (("speedup_limit", "speedup limit"), ("rate_limit", "limit per s")):
-            yield f"curve {name}", of, "capacity --json", facts[name]["value"], ALL_DIGITS  # type: ignore[index]
+            yield f"curve {name}", of, "capacity --json", facts[name]["value"], ALL_DIGITS
             yield f"curve {name}", of, "page", of_page[name]["value"], ALL_DIGITS
             yield f"curve {name}", of, "frame", row[name], ALL_DIGITS
             yield f"curve {name}", of, "capacity", _number(cells[column]), SHOWN_DIGITS
         if len(own) == 1:
-            yield "curve limit", of, "capacity --json", facts["speedup_limit"]["value"], ALL_DIGITS  # type: ignore[index]
+            yield "curve limit", of, "capacity --json", facts["speedup_limit"]["value"], ALL_DIGITS
     for answer in results.answer(Question(Goal.CHEAPEST, 1.0)):
-        allocations = [answer_facts(answer)["allocation"], *answer_facts(answer)["neighbours"]]  # type: ignore[misc]
+        allocations = [answer_facts(answer)["allocation"], *answer_facts(answer)["neighbours"]]
         for size in filter(None, allocations):
             name, speedup = answer.fit.series.name, size["cores"] * size["efficiency"]["value"]
             if size["threads"] == 1:

@@ -8,14 +8,13 @@ from scaling.api.roofline import achieved_in
 from scaling.api.sources import Sources
 from scaling.errors import StoreError
 from scaling.features import node_types_at, resolve
-from scaling.reporting.page.page import page_parts
+from scaling.reporting.page.page import page
 from scaling.reporting.plots.drawing import (
     Drawing,
     Figure,
     NotDrawn,
     draw_figures,
-    draw_page_figures,
-    draw_roofline,
+    draw_kinds,
     draw_traces,
 )
 from scaling.reporting.plots.figure import Figure as ShownFigure
@@ -23,7 +22,7 @@ from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import FORMATS, save
 from scaling.reporting.plots.style import style, wrap
 from scaling.results.evaluation import Evaluation
-from scaling.results.files import STDIN, open_output
+from scaling.results.files import STDIN, write_output
 from scaling.results.store import ROWS, read_rows, where_and_when
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
 from scaling.study.keys import did_you_mean
@@ -63,7 +62,7 @@ def draw(
         yield from draw_traces([trace for trace in map(trace_of, traced) if trace], of_traces, stamp)
     if set(names("ceilings")) & set(chosen):
         achieved = achieved_in([folder, *([ceilings] if ceilings else [])])
-        yield from draw_roofline(achieved, where_and_when([*read_rows(folder)]))
+        yield from draw_kinds("ceilings", achieved, None, stamp=where_and_when([*read_rows(folder)]))
 
 
 def draw_node_types(
@@ -144,20 +143,16 @@ def write_reports(
         written: list[Path] = resolve(several.write_reports)(results, output, target, figures, on_file)
         return written
     source = results.sources[0]
-    parts = page_text(replace(source.page_evaluation, rooflines=source.rooflines(ceilings)), figures, on_file)
-    return [write_page(output or page_path(results.path), parts)]
+    evaluation = replace(source.page_evaluation, rooflines=source.rooflines(ceilings))
+    return [write_page(output or page_path(results.path), page_text(evaluation, figures, on_file))]
 
 
-def page_text(evaluation: Evaluation, figures: Path | None, on_file: OnFile) -> Iterator[str]:
-    """The parts of a page; its figures are also written as files if a folder is given."""
-    drawings = write_figures(draw_page_figures(evaluation), figures, on_file=on_file) if figures else None
-    return page_parts(evaluation, drawings)
+def page_text(evaluation: Evaluation, figures: Path | None, on_file: OnFile) -> str:
+    """A page; its figures are also written as files if a folder is given."""
+    drawings = draw_figures(evaluation, on_page=True)
+    return page(evaluation, write_figures(drawings, figures, on_file=on_file) if figures else None)
 
 
-def write_page(path: Path, parts: Iterable[str]) -> Path:
-    """Write a page atomically."""
-    with open_output(path) as file:
-        for part in parts:
-            # Text that is not Unicode, such as a file name, is replaced by a mark.
-            file.write(part.encode(errors="replace"))
-    return path
+def write_page(path: Path, text: str) -> Path:
+    """Write a page atomically; text that is not Unicode, such as a file name, is replaced by a mark."""
+    return write_output(path, text.encode(errors="replace"))

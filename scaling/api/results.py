@@ -1,24 +1,25 @@
 """Results of a machine, of a cluster's node types, or from another tool's file."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from scaling.analysis.capacity import answer, answer_job, scaling_limits
 from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import location
-from scaling.analysis.sizing.question import ASSURANCE, Question
+from scaling.analysis.sizing.question import ASSURANCE, Goal, Question
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.sizing import (
     Answers,
     Fits,
     Limits,
-    answer_sources,
+    at_price,
     deadline_seconds,
     fit_sources,
-    limits_of_sources,
+    per_series,
     sizing_question,
 )
 from scaling.api.sources import Source, Sources, open_sources, refuse_node_types
@@ -32,7 +33,7 @@ from scaling.reporting.points import (
     points_table,
     too_few_sentence,
 )
-from scaling.reporting.quantities import COUNTERS, DECOMPOSITION
+from scaling.reporting.quantities import COUNTERS, DECOMPOSITION, ends
 from scaling.reporting.sections import flat_sections
 from scaling.reporting.shown import Shown
 from scaling.reporting.words import Block, markdown_lines
@@ -115,7 +116,7 @@ class Results(Shown, Sources):
     @cached_property
     def rows(self) -> "pd.DataFrame":
         """One row per run: settings, step times and observations."""
-        return self._concatenate([self._rows_of(source) for source in self.sources])
+        return self._concatenate([_table_rows(one.table) if one.table else _rows(one) for one in self.sources])
 
     @cached_property
     def points(self) -> "pd.DataFrame":
@@ -183,11 +184,14 @@ class Results(Shown, Sources):
 
     def answer(self, question: Question) -> Answers:
         """Answer a sizing question for every series."""
-        return answer_sources(self.sources, question)
+        find = answer_job if question.goal in (Goal.WORK, Goal.DEADLINE) else answer
+        return Answers(
+            *per_series(self.sources, lambda source, fit: find(fit, at_price(question, source, fit), source.sizes))
+        )
 
     def limits(self) -> Limits:
         """The size from which more cores stop paying, for every series."""
-        return limits_of_sources(self.sources)
+        return Limits(*per_series(self.sources, lambda source, fit: scaling_limits(fit, source.sizes)))
 
     @property
     def table_notes(self) -> list[str]:
@@ -214,15 +218,11 @@ class Results(Shown, Sources):
         """Write the runs, or the points as Markdown, to a file or an open stream; return their number."""
         refuse_node_types(self.path)
         where = Path(target) if isinstance(target, str) else target
-        if form == "markdown":
-            return self._export_points(where)
-        return write_export(self.sources[0].rows(), form, where)
-
-    def _export_points(self, target: Path | BinaryIO) -> int:
+        if form != "markdown":
+            return write_export(self.sources[0].rows(), form, where)
         points = self.sources[0].points
-        text = "".join(f"{line}\n" for line in markdown_lines(points_table(points))).encode()
-        with open_output(target) if isinstance(target, Path) else nullcontext(target) as file:
-            file.write(text)
+        with open_output(where) if isinstance(where, Path) else nullcontext(where) as file:
+            file.write("".join(f"{line}\n" for line in markdown_lines(points_table(points))).encode())
         return len(points)
 
     def plot(self, name: str, *, target: float | None = None) -> "MatplotlibFigure":
@@ -248,14 +248,6 @@ class Results(Shown, Sources):
 
         return curves(self.fits.series_fits)
 
-    def _rows_of(self, source: Source) -> "pd.DataFrame":
-        if source.table:
-            return data_frame(_table_rows(source.table))
-        rows = list(source.rows())
-        frame = rows_frame(rows)
-        frame.insert(0, "series", [source.labels[row.run.point] for row in rows])
-        return frame
-
     def _concatenate(self, frames: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
         """Join the frames of all sources, with a column for the node type if there are several."""
         import pandas as pd  # only frames need it, and it takes a second to import
@@ -266,6 +258,13 @@ class Results(Shown, Sources):
         return pd.concat(
             [frame.assign(node_type=name) for name, frame in zip(names, frames, strict=True)], ignore_index=True
         )
+
+
+def _rows(source: Source) -> "pd.DataFrame":
+    rows = list(source.rows())
+    frame = rows_frame(rows)
+    frame.insert(0, "series", [source.labels[row.run.point] for row in rows])
+    return frame
 
 
 def _points(source: Source) -> "pd.DataFrame":
@@ -292,19 +291,23 @@ def _columns(facts: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def _table_rows(table: Table) -> Iterator[dict[str, object]]:
-    for series in table.series:
-        for one in series.observations:
-            for launch, seconds in enumerate(one.launch_seconds, 1):
-                yield {"series": series.name, "cores": one.cores, "launch": launch, "seconds": seconds}
+def _table_rows(table: Table) -> "pd.DataFrame":
+    return data_frame(
+        {"series": series.name, "cores": one.cores, "launch": launch, "seconds": seconds}
+        for series in table.series
+        for one in series.observations
+        for launch, seconds in enumerate(one.launch_seconds, 1)
+    )
 
 
 def _table_points(source: Source) -> "pd.DataFrame":
-    rows = []
-    for series in source.series()[0]:
-        for one in series.observations:
-            step = location(one.launch_seconds)
-            counts = {"cores": one.cores, "launches": len(one.launch_seconds)}
-            times = {"step_seconds": step.value, "step_seconds_low": step.low, "step_seconds_high": step.high}
-            rows.append({"series": series.name, **counts, **times})
-    return data_frame(rows)
+    return data_frame(
+        {
+            "series": series.name,
+            "cores": one.cores,
+            "launches": len(one.launch_seconds),
+            **ends("step_seconds", location(one.launch_seconds)),
+        }
+        for series in source.series()[0]
+        for one in series.observations
+    )

@@ -5,18 +5,22 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
-from scaling.analysis.capacity import answer, answer_job, scaling_limits
+from scaling.analysis.answers import curve_answer
 from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.series import SeriesKey, series_key
+from scaling.analysis.sizing.levels import levels_of
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
 from scaling.analysis.sizing.sizes import Price
 from scaling.analysis.step_times import FARTHEST
 from scaling.api.sources import Source, read_all
-from scaling.errors import FitError, grouped
+from scaling.errors import FitError, count, grouped
+from scaling.reporting.answers import size_sentence
 from scaling.reporting.capacity import answer_facts, answer_sentence, answers_table, limits_facts, limits_table
+from scaling.reporting.deployment import Deployment
 from scaling.reporting.fits import DESCRIPTION_WORDS, fit_sentence, fits_table
 from scaling.reporting.shown import Shown
-from scaling.reporting.words import Block
+from scaling.reporting.words import Block, percent, share
 from scaling.results.export import data_frame
 from scaling.study.keys import parse_duration
 
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 # Columns that name a series in a data frame.
 Columns = Mapping[str, object]
 BySeries = TypeVar("BySeries", "Fits", "Answers", "Limits")
-Sized = TypeVar("Sized", Answer, ScalingLimits)
+Sized = TypeVar("Sized", bound=Answer | ScalingLimits)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -268,40 +272,22 @@ def refuse_none(results: BySeries) -> BySeries:
     return results
 
 
-def answer_sources(sources: Sequence[Source], question: Question) -> Answers:
-    """Answer a question for every series, at the prices of its node type and GPU."""
-    fits, notes = _sized_fits(sources)
-    find = answer_job if question.goal in (Goal.WORK, Goal.DEADLINE) else answer
-    answers = (find(fit, _with_price(question, source, fit), source.sizes) for source, fit in fits)
-    return Answers(tuple(answers), tuple(notes), _series_columns(fits))
-
-
-def limits_of_sources(sources: Sequence[Source]) -> Limits:
-    """The scaling limits of every series."""
-    fits, notes = _sized_fits(sources)
-    limits = tuple(scaling_limits(fit, source.sizes) for source, fit in fits)
-    return Limits(limits, tuple(notes), _series_columns(fits))
-
-
-def _series_columns(fits: Sequence[tuple[Source, SeriesFit]]) -> tuple[Columns, ...]:
-    return tuple(source.series_columns(fit.series) for source, fit in fits)
-
-
-def _sized_fits(sources: Sequence[Source]) -> tuple[list[tuple[Source, SeriesFit]], list[str]]:
-    """The fits to size, one for all SMT levels of the same settings, and notes."""
+def per_series(
+    sources: Sequence[Source], find: Callable[[Source, SeriesFit], Sized]
+) -> tuple[tuple[Sized, ...], tuple[str, ...], tuple[Columns, ...]]:
+    """A value for every series, one for all SMT levels of the same settings; notes; and the columns of the series."""
+    read, complaints = read_all(sources, Source.series)
+    fits: list[tuple[Source, SeriesFit]] = []
     notes: list[str] = []
-
-    def read(source: Source) -> list[SeriesFit]:
-        series, left_out = source.series()
-        fits, refusals = fit_all(series)
-        notes.extend([*left_out, *grouped(refusals)])
-        return by_settings(fits)
-
-    fits, complaints = read_all(sources, read)
-    return [(source, fit) for source, fitted in fits for fit in fitted], [*notes, *map(str, complaints)]
+    for source, (series, left_out) in read:
+        own, refusals = fit_all(series)
+        fits += [(source, fit) for fit in by_settings(own)]
+        notes += [*left_out, *grouped(refusals)]
+    columns = tuple(source.series_columns(fit.series) for source, fit in fits)
+    return tuple(find(source, fit) for source, fit in fits), (*notes, *map(str, complaints)), columns
 
 
-def _with_price(question: Question, source: Source, fit: SeriesFit) -> Question:
+def at_price(question: Question, source: Source, fit: SeriesFit) -> Question:
     """The question at the prices of a series: the core-hour of its node type, and its GPU."""
     settings = fit.series.key.settings
     price = question.price if settings is None else question.price.on_device(settings.device)
@@ -326,3 +312,48 @@ def _columns(name: str, estimate: Estimate | None) -> dict[str, float | None]:
     if estimate is None:
         return {name: None, f"{name}_low": None, f"{name}_high": None}
     return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def deployments(sources: Sequence[Source], sized: Sequence[Answer | ScalingLimits]) -> list[Deployment]:
+    """The size of every series, in order; for limits, the recommended one."""
+    by_node_type = {source.node_type: source for source in sources}
+    return [_deployment(by_node_type[one.fit.series.key.node_type], one) for one in sized]
+
+
+def _deployment(source: Source, sized: Answer | ScalingLimits) -> Deployment:
+    cores, threads, replicas = _size(sized)
+    keys = [one.series.key.on_any_node_type for one in levels_of(sized.fit)]
+    summaries = [] if source.is_table else [one for one in source.summaries if series_key(one.point) in keys]
+    launches = [launch for one in summaries for launch in (*one.used, *one.disturbed)]
+    peaks = [launch.peak_memory_bytes for launch in launches if launch.peak_memory_bytes is not None]
+    return Deployment(
+        name=sized.fit.series.label,
+        sentence=answer_sentence(sized) if isinstance(sized, Answer) else size_sentence(curve_answer(sized)),
+        cores=cores,
+        threads=threads,
+        core_threads=source.sizes.threads if source.sizes else 1,
+        replicas=replicas,
+        memory_bytes=max(peaks, default=None),
+        launches=len(peaks),
+        quotas=tuple(_quota_words(source, keys)),
+    )
+
+
+def _size(sized: Answer | ScalingLimits) -> tuple[int | None, int, int | None]:
+    """Cores, threads per core, and replicas if a single instance is not enough."""
+    if isinstance(sized, ScalingLimits):
+        return sized.recommended, 1, None
+    if sized.allocation is not None:
+        return sized.allocation.cores, sized.allocation.threads, None
+    return (sized.replicas.cores, 1, sized.replicas.replicas) if sized.replicas else (None, 1, None)
+
+
+def _quota_words(source: Source, keys: Sequence[SeriesKey]) -> Iterator[str]:
+    """Sentences about points with the same settings under a CPU quota."""
+    for point in () if source.is_table else source.points:
+        settings = point.summary.point
+        if settings.quota is not None and series_key(replace(settings, quota=None)) in keys and point.efficiency:
+            throttled = point.summary.throttled_share
+            periods = "" if throttled is None else f", throttled in {share(throttled)} of the periods"
+            quota = f"a quota of {1000 * settings.quota:.0f}m on {count(settings.cores, 'core')}"
+            yield f"{quota}: efficiency {percent(point.efficiency.value)}{periods}"

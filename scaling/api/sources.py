@@ -78,13 +78,13 @@ class Source:
     def table(self) -> Table | None:
         """The series of another tool's file; None for results with rows."""
         table = read_table(self.path, self.options) if self.is_table else None
-        return replace(table, series=tuple(self._selected(table.series))) if table and self.where else table
-
-    def _selected(self, series: Iterable[Series]) -> Iterator[Series]:
-        for one in series:
-            points = [(table_point(one.own_name, int(count.cores)), count) for count in one.observations]
-            if kept := tuple(count for point, count in points if self.has(point)):
-                yield replace(one, observations=kept)
+        if table is None or not self.where:
+            return table
+        series = []
+        for one in table.series:
+            kept = [count for count in one.observations if self.has(table_point(one.own_name, int(count.cores)))]
+            series += [replace(one, observations=tuple(kept))] if kept else []
+        return replace(table, series=tuple(series))
 
     def rows(self) -> Iterator[Row]:
         """The rows of a results folder or an export."""
@@ -205,18 +205,18 @@ class Source:
 
     def series(self) -> tuple[list[Series], list[str]]:
         """The series to fit, named by node type, and notes about left-out points."""
-        series, notes = ([*self.table.series], []) if self.table else self._folder_series()
+        if self.table:
+            series, notes = [*self.table.series], []
+        else:
+            selection = select_points(self.summaries)
+            note, limited = left_out_sentence(selection), quota_sentence(one.point for one in self.summaries)
+            others = [note, limited] if selection.taken else [f"{self.path}: {note}"]
+            series, notes = selected_series(selection), [*self.notes, *filter(None, others)]
         if self.physical:
             series = [threads_on(one, self.physical) for one in series]
         if self.node_type:
             series = [one.on_node_type(self.node_type) for one in series]
         return series, notes
-
-    def _folder_series(self) -> tuple[list[Series], list[str]]:
-        selection = select_points(self.summaries)
-        note, limited = left_out_sentence(selection), quota_sentence(one.point for one in self.summaries)
-        notes = [note, limited] if selection.taken else [f"{self.path}: {note}"]
-        return selected_series(selection), [*self.notes, *filter(None, notes)]
 
     @cached_property
     def labels(self) -> dict[Point, str]:

@@ -7,9 +7,8 @@ from typer import Exit, Option
 
 from scaling.analysis.sizing.question import Status
 from scaling.analysis.sizing.sizes import Price
-from scaling.api.deployment import deployments
 from scaling.api.results import Results, load
-from scaling.api.sizing import Answers, Limits, deadline_seconds, refuse_none, sizing_question
+from scaling.api.sizing import Answers, Limits, deadline_seconds, deployments, refuse_none, sizing_question
 from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Physical, Source, Verbose, Where, parse_columns
 from scaling.cli.printing import print_answers, print_json, print_lines, print_most_important, print_notes, print_table
 from scaling.errors import FitError
@@ -20,14 +19,14 @@ from scaling.reporting.capacity import (
     answer_sentence,
     answers_table,
     device_facts,
-    device_sentences,
     jobs_table,
-    level_sentences,
+    level_sentence,
     limits_facts,
     limits_table,
 )
 from scaling.reporting.deployment import FORMATS, deployment_lines
 from scaling.reporting.fits import caution_lines
+from scaling.reporting.verdicts import is_slower
 
 
 def capacity(
@@ -158,19 +157,21 @@ def _print_objective(
 def _print_answers(results: Results, answers: Answers, verbose: bool, as_json: bool) -> None:
     several = node_types_at(results.path)
     beside: Beside | None = resolve(several.beside_answers)(answers) if several else None
+    devices = device_facts(answers)
     if as_json:
-        devices = {"devices": facts} if (facts := device_facts(answers)) else {}
         of_node_types = beside.facts if beside else {}
-        print_json({"answers": [answer_facts(one) for one in answers], **of_node_types, **devices})
+        on_devices = {"devices": devices} if devices else {}
+        print_json({"answers": [answer_facts(one) for one in answers], **of_node_types, **on_devices})
     else:
-        print_answers([*device_sentences(answers), *map(answer_sentence, answers)], verbose)
+        print_answers([*(str(one["sentence"]) for one in devices), *map(answer_sentence, answers)], verbose)
         for table in filter(lambda table: table.rows, (answers_table(answers), jobs_table(answers))):
             print_table(table)
             print_lines("")
         if beside and beside.sentences:
             print_lines(*beside.sentences, "")
             print_table(beside.table)
-        print_most_important([*answers.notes, *level_sentences(answers), *caution_lines(answers.fits)], verbose)
+        slower = [level_sentence(one) for one in answers if one.allocation and is_slower(one.allocation.host)]
+        print_most_important([*answers.notes, *filter(None, slower), *caution_lines(answers.fits)], verbose)
     if any(one.status is not Status.OK for one in answers):
         raise Exit(1)
 

@@ -1,7 +1,7 @@
 """Answers to sizing questions as sentences, tables and JSON facts."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import floor, isfinite, isinf
 from operator import attrgetter
 from typing import NamedTuple
@@ -14,13 +14,22 @@ from scaling.analysis.sizing.host_level import slowdown_at
 from scaling.analysis.sizing.levels import extrapolation_limit, levels_of
 from scaling.analysis.sizing.question import Allocation, Answer, Basis, Goal, Grounds, Question, ScalingLimits, Status
 from scaling.reporting.fits import DESCRIPTION_WORDS, NO_LIMIT
-from scaling.reporting.verdicts import is_slower, quiet_words, slower_words
+from scaling.reporting.json_types import (
+    ARRAY,
+    ESTIMATE,
+    NUMBER,
+    TEXTS,
+    Facts,
+    fields_of,
+    record,
+)
+from scaling.reporting.quantities import HOST
+from scaling.reporting.verdicts import quiet_words, slower_words
 from scaling.reporting.words import (
     Table,
     cores_words,
     count,
     duration,
-    estimate_facts,
     figure,
     long_duration,
     percent,
@@ -44,23 +53,16 @@ def answer_sentence(answer: Answer) -> str:
     size = f"{count(replicas.replicas, 'replica')} of {cores_words(replicas.cores, replicas.threads)}"
     sure = f"{figure(replicas.hourly_cost)} an hour, {sureness(replicas.assurance)} sure"
     machines = "" if replicas.machines is None else f" on {count(replicas.machines, 'machine')} like this"
-    return f"{one_size}; {least}: {size}{machines} ({sure}), {_crowding_words(replicas)}"
-
-
-def _crowding_words(replicas: sizing.Replicas) -> str:
-    """Whether replicas slow each other down, as far as packs have measured it."""
-    if replicas.crowding is None:
-        return "if replicas do not disturb each other"
-    return f"each {percent(replicas.crowding - 1)} slower beside the others, the largest slowdown measured in packs"
-
-
-def device_sentences(answers: Iterable[Answer]) -> list[str]:
-    """The cheapest device for the target, for every workload with answers for several devices."""
-    return [_devices_sentence(alike) for alike in _on_several_devices(answers)]
+    crowding = (
+        "if replicas do not disturb each other"
+        if replicas.crowding is None
+        else f"each {percent(replicas.crowding - 1)} slower beside the others, the largest slowdown measured in packs"
+    )
+    return f"{one_size}; {least}: {size}{machines} ({sure}), {crowding}"
 
 
 def device_facts(answers: Iterable[Answer]) -> list[dict[str, object]]:
-    """The cheapest way of each device for JSON, the cheapest of all first."""
+    """For every workload with answers for several devices, the cheapest way of each, the cheapest of all first."""
     return [
         {
             "name": _settings(alike[0]).subject,
@@ -173,12 +175,6 @@ def _promise(answer: Answer, allocation: Allocation) -> str:
     return f"{sure}; they take {_job_words(allocation)}" if allocation.job_seconds else sure
 
 
-def level_sentences(answers: Iterable[Answer]) -> list[str]:
-    """The speedup and the turns of given sizes whose turns take notably longer than the step time."""
-    slower = [one for one in answers if one.allocation and is_slower(one.allocation.host)]
-    return [*filter(None, map(level_sentence, slower))]
-
-
 def level_sentence(answer: Answer) -> str | None:
     """The speedup and the turns of the given size; None if they are not known."""
     fit, given = answer.fit, answer.allocation
@@ -260,7 +256,12 @@ def sizing_reason_sentence(reason: sizing.SizingReason) -> str:
             return f"not reachable with {100 * assurance:g} % confidence{share}"
         case sizing.MachineTooSmall() | sizing.BeyondExtrapolation():
             about = "" if isinf(reason.needed) else f"; by the curve alone, about {reason.needed:.3g} would do"
-            return f"{_too_few_words(reason)} for {100 * reason.assurance:g} % confidence{about}"
+            few = (
+                f"the {reason.cores} cores of {reason.machine} are too few"
+                if isinstance(reason, sizing.MachineTooSmall)
+                else f"even twice the {reason.measured:g} cores measured, the limit of extrapolation, are too few"
+            )
+            return f"{few} for {100 * reason.assurance:g} % confidence{about}"
         case sizing.WholeMachineKeeps(cores):
             return f"even all {cores} cores of the machine reach it"
         case sizing.ExtrapolationEnds(cores, measured):
@@ -274,12 +275,6 @@ def sizing_reason_sentence(reason: sizing.SizingReason) -> str:
                 f"the {percent(quantile)} quantile of steps needs launches of at least {needed} steps, but these have "
                 f"at most {most}; measure longer (`max_seconds`, `rounds`), or ask for a lower quantile"
             )
-
-
-def _too_few_words(reason: sizing.TooFew) -> str:
-    if isinstance(reason, sizing.MachineTooSmall):
-        return f"the {reason.cores} cores of {reason.machine} are too few"
-    return f"even twice the {reason.measured:g} cores measured, the limit of extrapolation, are too few"
 
 
 def answers_table(answers: Sequence[Answer]) -> Table:
@@ -315,7 +310,7 @@ def _allocation_cells(allocation: Allocation, answer: Answer) -> tuple[str, ...]
         words = with_interval(needed, figure, beyond=f"beyond {figure(extrapolation_limit(answer.fit))}")
         remark = ", ".join(filter(None, (remark, f"the curve alone: {words} cores")))
     return (
-        size_words(allocation),
+        short_size(allocation.cores, allocation.threads),
         _assurance_cell(allocation),
         with_interval(allocation.rate, figure, beyond=NO_LIMIT),
         with_interval(allocation.efficiency, percent, beyond=NO_LIMIT),
@@ -325,18 +320,16 @@ def _allocation_cells(allocation: Allocation, answer: Answer) -> tuple[str, ...]
     )
 
 
-def size_words(allocation: Allocation) -> str:
-    """'4', or '4×2' for two threads per core."""
-    return short_size(allocation.cores, allocation.threads)
-
-
 def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
     """The landmarks of every series: recommended size, knee, limits and peak."""
     rows = [
         (
             limits.fit.series.sizing_label,
             "-" if limits.recommended is None else short_size(limits.recommended, limits.threads),
-            *_landmarks(limits),
+            with_interval(limits.knee, figure, beyond=f"beyond {figure(limits.extrapolation_limit)}"),
+            with_interval(limits.speedup_limit, figure, beyond=NO_LIMIT),
+            with_interval(limits.rate_limit, figure, beyond=NO_LIMIT),
+            with_interval(limits.peak_cores, figure, beyond=f"beyond {figure(limits.extrapolation_limit)}"),
             DESCRIPTION_WORDS[limits.fit.description],
         )
         for limits in series_limits
@@ -347,73 +340,69 @@ def limits_table(series_limits: Sequence[ScalingLimits]) -> Table:
     )
 
 
-def _landmarks(limits: ScalingLimits) -> tuple[str, ...]:
-    beyond = f"beyond {figure(limits.extrapolation_limit)}"
-    return (
-        with_interval(limits.knee, figure, beyond=beyond),
-        with_interval(limits.speedup_limit, figure, beyond=NO_LIMIT),
-        with_interval(limits.rate_limit, figure, beyond=NO_LIMIT),
-        with_interval(limits.peak_cores, figure, beyond=beyond),
-    )
+ALLOCATION = Facts[Allocation](
+    "Allocation",
+    {
+        "cores": (int, "cores"),
+        "threads": (int, "threads"),
+        "assurance": (NUMBER, "assurance"),
+        "rate": (ESTIMATE, "rate"),
+        "efficiency": (ESTIMATE, "efficiency"),
+        "cpu_hours_per_million": (float, "cpu_hours_per_million"),
+        "cost_per_million": (float, "cost_per_million"),
+        "extrapolated": (bool, "extrapolated"),
+        "basis": (Grounds, "basis.grounds"),
+        "own_point_left_out": (bool, "basis.own_left_out"),
+        "host": (HOST | None, "host"),
+        "job_seconds": (ESTIMATE | None, "job_seconds"),
+    },
+)
 
 
-def answer_facts(answer: Answer) -> dict[str, object]:
-    """An answer, unrounded."""
-    question, series, given = answer.question, answer.fit.series, answer.allocation
-    return {
-        "name": series.name,
-        "unit": series.unit,
-        "question": question.goal.value,
-        "target": question.target,
-        "assurance_asked": question.assurance,
-        "status": STATUS_WORDS[answer.status],
-        "status_code": answer.status.value,
-        **{key: given and getattr(given, key) for key in ("cores", "threads", "assurance", "extrapolated")},
-        "basis": given and given.basis.grounds.value,
-        "needed": estimate_facts(answer.needed),
-        "allocation": given and _allocation(given),
-        "neighbours": [_allocation(neighbour) for neighbour in answer.neighbours],
-        "replicas": answer.replicas and asdict(answer.replicas),
-        "quantile": answer.question.quantile,
-        "items": answer.question.items,
-        "reason": sizing_reasons_sentence(answer.reasons),
-        "reason_codes": [reason.code for reason in answer.reasons],
-        "described_within": answer.fit.described_within,
-        "levels": level_sentence(answer),
-        "sentence": answer_sentence(answer),
-    }
+def _given(name: str) -> Callable[[Answer], object]:
+    return lambda answer: answer.allocation and getattr(answer.allocation, name)
 
 
-def limits_facts(limits: ScalingLimits) -> dict[str, object]:
-    """The landmarks of a series, unrounded."""
-    return {
-        "name": limits.fit.series.name,
-        "unit": limits.fit.series.unit,
-        "recommended_cores": limits.recommended,
-        "recommended_threads": None if limits.recommended is None else limits.threads,
-        "knee_cores": estimate_facts(limits.knee),
-        "speedup_limit": estimate_facts(limits.speedup_limit),
-        "rate_limit": estimate_facts(limits.rate_limit),
-        "peak_cores": estimate_facts(limits.peak_cores),
-        "described_within": limits.fit.described_within,
-    }
-
-
-def _allocation(allocation: Allocation) -> dict[str, object]:
-    return {
-        "cores": allocation.cores,
-        "threads": allocation.threads,
-        "assurance": allocation.assurance,
-        "rate": estimate_facts(allocation.rate),
-        "efficiency": estimate_facts(allocation.efficiency),
-        "cpu_hours_per_million": allocation.cpu_hours_per_million,
-        "cost_per_million": allocation.cost_per_million,
-        "extrapolated": allocation.extrapolated,
-        "basis": allocation.basis.grounds.value,
-        "own_point_left_out": allocation.basis.own_left_out,
-        "host": allocation.host and asdict(allocation.host),
-        "job_seconds": allocation.job_seconds and estimate_facts(allocation.job_seconds),
-    }
+ANSWER = Facts[Answer](
+    "Answer",
+    {
+        "name": (str, "fit.series.name"),
+        "unit": (str, "fit.series.unit"),
+        "question": (str, "question.goal"),
+        "target": (NUMBER, "question.target"),
+        "assurance_asked": (float, "question.assurance"),
+        "status": (str, lambda answer: STATUS_WORDS[answer.status]),
+        "status_code": (Status, "status"),
+        **{key: (int | None, _given(key)) for key in ("cores", "threads")},
+        "assurance": (NUMBER, _given("assurance")),
+        "extrapolated": (bool | None, _given("extrapolated")),
+        "basis": (Grounds | None, lambda answer: answer.allocation and answer.allocation.basis.grounds.value),
+        "needed": (ESTIMATE, "needed"),
+        "allocation": (ALLOCATION.record | None, lambda answer: answer.allocation and ALLOCATION.of(answer.allocation)),
+        "neighbours": (ARRAY[ALLOCATION.record], lambda answer: [*map(ALLOCATION.of, answer.neighbours)]),
+        "replicas": (record("Replicas", fields_of(sizing.Replicas)) | None, "replicas"),
+        "quantile": (NUMBER, "question.quantile"),
+        "items": (NUMBER, "question.items"),
+        "reason": (str | None, lambda answer: sizing_reasons_sentence(answer.reasons)),
+        "reason_codes": (TEXTS, lambda answer: [reason.code for reason in answer.reasons]),
+        "described_within": (NUMBER, "fit.described_within"),
+        "levels": (str | None, level_sentence),
+        "sentence": (str, answer_sentence),
+    },
+)
+LIMITS = Facts[ScalingLimits](
+    "Limits",
+    {
+        "name": (str, "fit.series.name"),
+        "unit": (str, "fit.series.unit"),
+        "recommended_cores": (int | None, "recommended"),
+        "recommended_threads": (int | None, lambda one: None if one.recommended is None else one.threads),
+        "knee_cores": (ESTIMATE, "knee"),
+        **{name: (ESTIMATE, name) for name in ("speedup_limit", "rate_limit", "peak_cores")},
+        "described_within": (NUMBER, "fit.described_within"),
+    },
+)
+answer_facts, limits_facts = ANSWER.of, LIMITS.of
 
 
 def jobs_table(answers: Sequence[Answer]) -> Table:

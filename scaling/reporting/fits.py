@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from math import isinf
+from typing import Any
 
 from rich.cells import cell_len
 
@@ -15,8 +16,11 @@ from scaling.analysis.curves.fit import (
     OneLaunchPerCount,
     SeriesFit,
 )
+from scaling.analysis.curves.laws import Law
 from scaling.analysis.estimates import Estimate
-from scaling.reporting.words import Table, count, estimate_facts, figure, percent, small, text_lines, with_interval
+from scaling.analysis.truth import TruthCheck
+from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, ONLY, TEXTS, Facts, record
+from scaling.reporting.words import Table, estimate_facts, figure, percent, small, text_lines, with_interval
 
 DESCRIPTION_WORDS = {
     Description.EXACTLY: "exactly",
@@ -37,7 +41,7 @@ def fit_sentence(fit: SeriesFit) -> str:
 def _speedup_words(fit: SeriesFit) -> str:
     most = fit.most_cores
     scaled = " (scaled speedup, items grow with cores)" if fit.series.scale == "weak" else ""
-    return f"{figure(most)} cores are {with_interval(fit.speedup(most), figure)} times one core{scaled}"
+    return f"on the curve {figure(most)} cores are {with_interval(fit.speedup(most), figure)} times one core{scaled}"
 
 
 def _law_words(fit: SeriesFit) -> str:
@@ -168,46 +172,43 @@ def caution_lines(fits: Sequence[SeriesFit]) -> list[str]:
     ]
 
 
-def fit_facts(fit: SeriesFit, *, with_curve: bool = True) -> dict[str, object]:
-    """A series with its curve, unrounded; rates are in `unit` per second."""
-    truth = fit.truth
-    return {
-        "name": fit.series.name,
-        "unit": fit.series.unit,
-        "scale": fit.series.scale,
-        "measured": [_whole(cores) for cores in fit.counts],
-        "launches": list(fit.series.launches),
-        **({"curve": [curve_facts(point) for point in fit.curve]} if with_curve else {}),
-        "law": fit.law.value,
-        "serial_fraction": fit.serial_fraction and estimate_facts(fit.serial_fraction),
-        "coherency": fit.coherency and estimate_facts(fit.coherency),
-        "described_within": fit.described_within,
-        "description": fit.description.value,
-        "limit": estimate_facts(fit.speedup_limit),
-        "rate_at_1": estimate_facts(fit.rate_at_1),
-        "karp_flatt": [
-            {"cores": _whole(cores), **estimate_facts(fit.karp_flatt(cores))} for cores in fit.counts if cores > 1.0
-        ],
-        "cautions": [caution_sentence(caution) for caution in fit.cautions],
-        "caution_codes": [caution.code for caution in fit.cautions],
-        "truth": None if truth is None else {"serial_fraction": truth.serial_fraction, "inside": truth.inside},
-        "sentence": fit_sentence(fit),
-    }
-
-
-def curve_facts(point: CurvePoint) -> dict[str, object]:
-    """A point of a curve."""
-    return {
-        "cores": _whole(point.cores),
-        "speedup": estimate_facts(point.speedup),
-        "efficiency": estimate_facts(point.efficiency),
-    }
-
-
-def counts_words(fit: SeriesFit) -> str:
-    """'8 core counts'."""
-    return count(len(fit.counts), "core count")
-
-
 def _whole(cores: float) -> int | float:
     return int(cores) if cores == int(cores) else cores
+
+
+CURVE_POINT = Facts[CurvePoint](
+    "CurvePoint",
+    {
+        "cores": (float, lambda point: _whole(point.cores)),
+        "speedup": (ESTIMATE, "speedup"),
+        "efficiency": (ESTIMATE, "efficiency"),
+    },
+)
+TRUTH = Facts[TruthCheck]("Truth", {"serial_fraction": (float, "serial_fraction"), "inside": (bool | None, "inside")})
+_WITH_CURVE: dict[str, tuple[Any, str | Callable[[SeriesFit], object]]] = {
+    "name": (str, "series.name"),
+    "unit": (str, "series.unit"),
+    "scale": (ONLY["strong", "weak"], "series.scale"),
+    "measured": (ARRAY[float], lambda fit: [_whole(cores) for cores in fit.counts]),
+    "launches": (ARRAY[int], lambda fit: list(fit.series.launches)),
+    "curve": (ARRAY[CURVE_POINT.record], lambda fit: [*map(CURVE_POINT.of, fit.curve)]),
+    "law": (Law, "law"),
+    "serial_fraction": (ESTIMATE | None, "serial_fraction"),
+    "coherency": (ESTIMATE | None, "coherency"),
+    "described_within": (NUMBER, "described_within"),
+    "description": (Description, "description"),
+    "limit": (ESTIMATE, "speedup_limit"),
+    "rate_at_1": (ESTIMATE, "rate_at_1"),
+    "karp_flatt": (
+        ARRAY[record("KarpFlatt", cores=float, value=NUMBER, low=NUMBER, high=NUMBER)],
+        lambda fit: [{"cores": _whole(n), **estimate_facts(fit.karp_flatt(n))} for n in fit.counts if n > 1.0],
+    ),
+    "cautions": (TEXTS, lambda fit: [caution_sentence(caution) for caution in fit.cautions]),
+    "caution_codes": (TEXTS, lambda fit: [caution.code for caution in fit.cautions]),
+    "truth": (TRUTH.record | None, lambda fit: fit.truth and TRUTH.of(fit.truth)),
+    "sentence": (str, fit_sentence),
+}
+# A series, unrounded; rates are in `unit` per second. The page leaves out the curve to stay small.
+SERIES = Facts("SeriesFit", _WITH_CURVE)
+SERIES_ON_PAGE = Facts("SeriesFit", {key: value for key, value in _WITH_CURVE.items() if key != "curve"})
+fit_facts = SERIES.of

@@ -1,10 +1,14 @@
 """Types for the JSON of commands."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from enum import Enum
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar, get_type_hints
 
+from scaling.analysis.estimates import Estimate
+from scaling.reporting.words import estimate_facts
 from scaling.study.planning import Point
 
 T = TypeVar("T")
@@ -45,10 +49,10 @@ ESTIMATE = record("Estimate", value=NUMBER, low=NUMBER, high=NUMBER)
 
 @dataclass(frozen=True)
 class Facts(Generic[T]):
-    """An object in JSON: every key with its type and the function that computes its value."""
+    """An object in JSON: every key with its type, and the attribute or the function that is its value."""
 
     name: str
-    keys: Mapping[str, tuple[Any, Callable[[T], object]]]
+    keys: Mapping[str, tuple[Any, str | Callable[[T], object]]]
 
     @cached_property
     def types(self) -> Fields:
@@ -62,4 +66,16 @@ class Facts(Generic[T]):
 
     def of(self, item: T) -> dict[str, Any]:
         """The object of an item."""
-        return {key: value(item) for key, (_, value) in self.keys.items()}
+        return {
+            key: _plain(attrgetter(value)(item), hint) if isinstance(value, str) else value(item)
+            for key, (hint, value) in self.keys.items()
+        }
+
+
+def _plain(value: Any, hint: Any) -> object:
+    """An attribute for JSON: estimates and dataclasses as objects, members of enumerations as their values."""
+    if hint is ESTIMATE or isinstance(value, Estimate):
+        return estimate_facts(value)
+    if isinstance(value, Enum):
+        return value.value
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -11,12 +11,11 @@ from typing import Any, get_args
 import msgspec
 
 from scaling.analysis.comparison import Change, Gate
-from scaling.analysis.curves.fit import Description
-from scaling.analysis.curves.laws import Law
 from scaling.analysis.rules import Verdict
-from scaling.analysis.sizing.question import Grounds, Replicas, Status
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import Finding, State
+from scaling.reporting.capacity import ANSWER, LIMITS
+from scaling.reporting.fits import SERIES
 from scaling.reporting.json_types import (
     ARRAY,
     ESTIMATE,
@@ -31,7 +30,7 @@ from scaling.reporting.json_types import (
     fields_of,
     record,
 )
-from scaling.reporting.quantities import HOST, quantities
+from scaling.reporting.quantities import quantities
 from scaling.reporting.words import SCHEMA
 from scaling.results.rows import RowLine
 from scaling.results.sections import SECTIONS, Spread
@@ -61,54 +60,12 @@ SECTIONS_OF_POINTS: Fields = {
     "in_turns": int,
 }
 
-SERIES = record(
-    "SeriesFit",
-    {"name": str, "unit": str, "scale": ONLY["strong", "weak"], "measured": ARRAY[float], "launches": ARRAY[int]},
-    curve=ARRAY[record("CurvePoint", cores=float, speedup=ESTIMATE, efficiency=ESTIMATE)],
-    law=Law,
-    serial_fraction=ESTIMATE | None,
-    coherency=ESTIMATE | None,
-    described_within=NUMBER,
-    description=Description,
-    limit=ESTIMATE,
-    rate_at_1=ESTIMATE,
-    karp_flatt=ARRAY[record("KarpFlatt", cores=float, value=NUMBER, low=NUMBER, high=NUMBER)],
-    cautions=TEXTS,
-    caution_codes=TEXTS,
-    truth=record("Truth", serial_fraction=float, inside=bool | None) | None,
-    sentence=str,
-)
-
-ALLOCATION = record(
-    "Allocation",
-    {"cores": int, "threads": int, "assurance": NUMBER, "rate": ESTIMATE, "efficiency": ESTIMATE},
-    {"cpu_hours_per_million": float, "cost_per_million": float, "extrapolated": bool, "host": HOST | None},
-    {"basis": Grounds, "own_point_left_out": bool},
-    job_seconds=ESTIMATE | None,
-)
-ANSWER = record(
-    "Answer",
-    {"name": str, "unit": str, "question": str, "target": NUMBER, "assurance_asked": float},
-    {"status": str, "status_code": Status, "cores": int | None, "threads": int | None, "assurance": NUMBER},
-    {"extrapolated": bool | None, "basis": Grounds | None, "needed": ESTIMATE, "allocation": ALLOCATION | None},
-    {"neighbours": ARRAY[ALLOCATION], "replicas": record("Replicas", fields_of(Replicas)) | None},
-    {"quantile": NUMBER, "items": NUMBER},
-    {"reason": str | None, "reason_codes": TEXTS, "described_within": NUMBER},
-    {"levels": str | None, "sentence": str},
-)
 ON_DEVICES = record(
     "OnDevices",
     {"name": str, "sentence": str},
     ways=ARRAY[record("Way", device=str, framework=str, replicas=int, cores=int, threads=int, hourly_cost=float)],
 )
-ANSWERS: Fields = {"answers": ARRAY[ANSWER], "devices": OPTIONAL[ARRAY[ON_DEVICES]]}
-LIMITS = record(
-    "Limits",
-    {"name": str, "unit": str, "recommended_cores": int | None, "recommended_threads": int | None},
-    dict.fromkeys(("knee_cores", "speedup_limit", "rate_limit", "peak_cores"), ESTIMATE),
-    {"described_within": NUMBER},
-)
-
+ANSWERS: Fields = {"answers": ARRAY[ANSWER.record], "devices": OPTIONAL[ARRAY[ON_DEVICES]]}
 DIFFERENCE = record(
     "Difference",
     SETTINGS,
@@ -132,9 +89,9 @@ NETWORK = record(
 # The output of each command with --json and of `export --format json`; several types if it depends on the question.
 _CORE: Mapping[str, Any] = {
     "show": _output("Show", SHOWN) | _output("ShowSections", SECTIONS_OF_POINTS),
-    "fit": _output("Fit", series=ARRAY[SERIES]),
+    "fit": _output("Fit", series=ARRAY[SERIES.record]),
     "capacity": _output("Capacity", ANSWERS)
-    | _output("CapacityLimits", answers=ARRAY[STUDY_ANSWER], limits=ARRAY[LIMITS]),
+    | _output("CapacityLimits", answers=ARRAY[STUDY_ANSWER], limits=ARRAY[LIMITS.record]),
     "compare": _output(
         "Compare",
         {"differs": bool, "answer": str, "fail_above": NUMBER, "gate": Gate | None, "points": ARRAY[DIFFERENCE]},

@@ -13,7 +13,7 @@ from scaling.api.sources import Sources
 from scaling.features.cluster.folder import has_rows, read_cluster
 from scaling.features.cluster.node_types import NodeTypeEvaluation, SameWork, same_work, series_labels, side_by_side
 from scaling.features.cluster.reporting import BETWEEN, SIDE_BY_SIDE, between_table, side_by_side_sentences
-from scaling.reporting.capacity import basis_words, limits_facts, size_words, sizing_reasons_sentence
+from scaling.reporting.capacity import basis_words, limits_facts, sizing_reasons_sentence
 from scaling.reporting.fits import NO_LIMIT, fit_facts
 from scaling.reporting.page import provenance
 from scaling.reporting.page.page import embed_figures, render_page, totals
@@ -21,7 +21,7 @@ from scaling.reporting.page.tables import AnswerLine, Words, answer_line, apart
 from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_kinds
 from scaling.reporting.plots.registry import names
 from scaling.reporting.points import evaluation_notes
-from scaling.reporting.words import count, figure, share, with_interval
+from scaling.reporting.words import count, figure, share, short_size, with_interval
 from scaling.results.rows import Row
 from scaling.results.store import period, read_study_toml, where_and_when
 from scaling.study.privacy import without_secrets
@@ -71,7 +71,7 @@ def write_reports(
         unmeasured=[one.name for one in read_cluster(results.path).node_types if not has_rows(results.path / one.name)],
         target=target,
     )
-    return [*pages.values(), write_page(path, [text])]
+    return [*pages.values(), write_page(path, text)]
 
 
 class NodeTypeLine(NamedTuple):
@@ -112,7 +112,7 @@ def node_types_page(
     rows = _rows(node_types)
     machines = {(one.name, row.machine.host) for one in node_types for row in one.evaluation.folder.rows}
     programs = series_labels(node_types).items()
-    parts = render_page(
+    return render_page(
         "node_types.html",
         ("theme.js",),
         _page_facts(node_types, works),
@@ -141,7 +141,6 @@ def node_types_page(
         left_out=provenance.left_out(rows),
         commands=_commands(name, works[0].target if works else None),
     )
-    return "".join(parts)
 
 
 def _page_facts(node_types: Sequence[NodeTypeEvaluation], works: Sequence[SameWork]) -> dict[str, object]:
@@ -193,7 +192,12 @@ def _cells(allocation: Allocation | None) -> tuple[str, ...]:
     if allocation is None:
         return ("-",) * 4
     sure = "-" if allocation.assurance is None else share(allocation.assurance)
-    return size_words(allocation), sure, _rate(allocation), figure(allocation.cost_per_million)
+    return (
+        short_size(allocation.cores, allocation.threads),
+        sure,
+        _rate(allocation),
+        figure(allocation.cost_per_million),
+    )
 
 
 def _reason(answer: Answer) -> str:

@@ -15,10 +15,9 @@ from scaling.features.cluster.node_types import (
     side_by_side,
 )
 from scaling.features.cluster.status import STANDING
-from scaling.reporting.capacity import size_words
 from scaling.reporting.json_types import ARRAY, MAP, NUMBER, Facts, Fields, record
 from scaling.reporting.schemas import ANSWERS, SECTIONS_OF_POINTS, SHOWN
-from scaling.reporting.words import Table, count, duration, figure, point_words, share
+from scaling.reporting.words import Table, count, duration, figure, point_words, share, short_size
 from scaling.results.rows import launch_of
 
 
@@ -43,10 +42,15 @@ def side_by_side_sentences(compared: Sequence[SideBySide]) -> list[str]:
 
 def _cheapest_and_fewest(one: SideBySide) -> str:
     least, fewest = one.allocations[one.cheapest], one.fewest_cores
-    cores = count(least.cores, "core") if least.threads == 1 else f"{size_words(least)} hardware threads"
+    given = one.allocations[fewest[0]]
+    cores = (
+        count(least.cores, "core")
+        if least.threads == 1
+        else f"{short_size(least.cores, least.threads)} hardware threads"
+    )
     return (
         f"{one.label}: cheapest on {one.cheapest}, {figure(least.cost_per_million)} per million with {cores}; "
-        f"fewest {one.unit} on {' and '.join(fewest)}, {size_words(one.allocations[fewest[0]])}"
+        f"fewest {one.unit} on {' and '.join(fewest)}, {short_size(given.cores, given.threads)}"
     )
 
 
@@ -56,7 +60,7 @@ def side_by_side_table(compared: Sequence[SideBySide]) -> Table:
         (
             one.label if index == 0 else "",
             node_type,
-            size_words(allocation),
+            short_size(allocation.cores, allocation.threads),
             figure(allocation.rate.value),
             figure(allocation.cost_per_million),
         )

@@ -8,36 +8,35 @@ even inline styles, so that an SVG is styled by attributes.
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from itertools import chain, islice
+from itertools import chain
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from scaling.analysis.answers import AnswerCode
 from scaling.analysis.backends import compare_backends
-from scaling.analysis.speedup import ScalingPoint
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.answers import cores_answers, study_answers
 from scaling.reporting.capacity import limits_facts
-from scaling.reporting.fits import fit_facts
+from scaling.reporting.fits import SERIES_ON_PAGE
 from scaling.reporting.losses import loss_sentences, not_counted_sentence
 from scaling.reporting.machine import headline
 from scaling.reporting.page import provenance
 from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.page.provenance import boxes, layout_words
 from scaling.reporting.page.tables import answer_lines, point_columns, point_rows, shared_apart
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_page_figures
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
 from scaling.reporting.plots.registry import CORE, names
 from scaling.reporting.plots.save import page_svg
 from scaling.reporting.points import backends_table, evaluation_notes, point_facts, points_table
 from scaling.reporting.quantities import STEP_KEYS
 from scaling.reporting.quietness import quietness_sentence, quietness_table
 from scaling.reporting.verdicts import verdict_counts
-from scaling.reporting.words import Block, Section, count, json_text
+from scaling.reporting.words import Section, count, json_text
 from scaling.results.evaluation import Evaluation
 from scaling.results.processes import map_by_processes
 from scaling.results.store import period
@@ -48,8 +47,6 @@ STYLES = ("page.css", "print.css")
 LARGE = 32
 # From this number of points on, several processes draw the figures.
 MANY_POINTS = 30
-# Template parts that are joined at a time; a page of many points has millions.
-PARTS_AT_ONCE = 2**14
 # Figures over cores come last if the study asks another question.
 CORE_KINDS = tuple(kind.name for kind in CORE)
 # Code in sentences, between backticks.
@@ -60,11 +57,6 @@ ESCAPED = "<>&\u2028\u2029"
 
 def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None) -> str:
     """The page, with these figures or with every kind of figure."""
-    return "".join(page_parts(result, drawings))
-
-
-def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None) -> Iterator[str]:
-    """The page in parts, since a page of many points takes more memory than the points."""
     folder, machine = result.folder, result.folder.machine
     study = provenance.study_of(folder.study_toml, folder.name)
     failed = provenance.failures(folder.rows)
@@ -73,6 +65,8 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
     answers = study_answers(result)
     asks_cores = all(answer.question == "cores" for answer in answers)
     compared = result.subject(compare_backends)
+    hosts = dict.fromkeys(row.machine.host for row in folder.rows)
+    processors = dict.fromkeys(row.machine.cpu_model or row.machine.arch for row in folder.rows)
     return render_page(
         "page.html",
         SCRIPTS,
@@ -80,7 +74,7 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
         title=study.name if study else folder.name,
         question=study.question if study else "",
         folder=folder.name,
-        meta=_meta(result),
+        meta=[*filter(None, [" · ".join(hosts), " · ".join(processors), period(folder.rows)]), totals(result)],
         figures=figures if asks_cores else sorted(figures, key=lambda figure: figure.kind in CORE_KINDS),
         asks_cores=asks_cores,
         sizes=answer_lines(cores_answers(result.points, result.limits), result.limits),
@@ -117,39 +111,35 @@ def page_parts(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None
 def page_sections(result: Evaluation, answers: Collection[str]) -> list[Section]:
     """The sections of features, without the sentences that the page already has."""
 
-    def without_repeats(block: Block) -> Block:
-        return replace(block, sentences=[sentence for sentence in block.sentences if sentence not in answers])
-
     sections = (resolve(function)(result) for feature in features() for function in feature.sections)
     return [
-        replace(section, blocks=list(map(without_repeats, section.blocks)))
-        for section in sections
-        if section is not None
+        replace(
+            section,
+            blocks=[
+                replace(block, sentences=[sentence for sentence in block.sentences if sentence not in answers])
+                for block in section.blocks
+            ],
+        )
+        for section in filter(None, sections)
     ]
 
 
 def page_facts(result: Evaluation) -> dict[str, object]:
-    """Points, laws and landmarks as in the JSON of commands, and the series of the planner."""
+    """Points, laws and landmarks as in the JSON of commands, and the series of the planner.
+
+    Points lack their steps and empty values, to keep the page small.
+    """
+    steps = tuple(STEP_KEYS.values())
+    every = [point_facts(point).items() for point in result.points]
     return {
-        "points": map(_point_facts, result.points),
-        "series": [fit_facts(fit, with_curve=False) for fit in result.fits],
+        "points": [
+            {name: value for name, value in facts if value not in (None, [], ()) and not name.startswith(steps)}
+            for facts in every
+        ],
+        "series": [*map(SERIES_ON_PAGE.of, result.fits)],
         "limits": [limits_facts(limits) for limits in result.limits],
         "planner": planner_facts(result.limits, result.sizes),
     }
-
-
-def _point_facts(point: ScalingPoint) -> dict[str, object]:
-    """A point as in `show --json`, without its steps and empty values, to keep the page small."""
-    left_out = tuple(STEP_KEYS.values())
-    facts = point_facts(point).items()
-    return {name: value for name, value in facts if value not in (None, [], ()) and not name.startswith(left_out)}
-
-
-def _meta(result: Evaluation) -> list[str]:
-    rows = result.folder.rows
-    hosts = " · ".join(dict.fromkeys(row.machine.host for row in rows))
-    processors = " · ".join(dict.fromkeys(row.machine.cpu_model or row.machine.arch for row in rows))
-    return [*filter(None, [hosts, processors, period(rows)]), totals(result)]
 
 
 def totals(result: Evaluation) -> str:
@@ -168,7 +158,7 @@ def render_page(
     *,
     packages: Sequence[str] = (),
     **context: object,
-) -> Iterator[str]:
+) -> str:
     """A page from a template of this or another package, with scripts, facts as JSON, and further variables."""
     # One script with a scope of its own.
     script = f'(() => {{\n"use strict";\n{_read_files(scripts)}}})();\n'
@@ -181,14 +171,13 @@ def render_page(
         lstrip_blocks=True,
     )
     environment.filters |= {"code": code, "shared_apart": shared_apart}
-    parts = environment.get_template(template).generate(
+    return environment.get_template(template).render(
         policy=_policy(script, style),
         script=Markup(script),
         style=Markup(style),
-        facts=map(Markup, script_json(facts)),
+        facts=Markup(script_json(facts)),
         **context,
     )
-    return iter(lambda: "".join(islice(parts, PARTS_AT_ONCE)), "")
 
 
 def code(text: str) -> Markup:
@@ -203,34 +192,16 @@ def _read_files(names: Iterable[str]) -> str:
 
 def _policy(script: str, style: str) -> str:
     """A policy that allows only this script and this style, and no requests."""
-    allowed = {"default-src": "'none'", "script-src": _digest(script), "style-src": _digest(style)}
-    closed = {"base-uri": "'none'", "form-action": "'none'"}
-    return "; ".join(f"{name} {value}" for name, value in (allowed | closed).items())
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style))
+    script_source, style_source = (f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {script_source}; style-src {style_source}; base-uri 'none'; form-action 'none'"
+    )
 
 
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def script_json(facts: Mapping[str, object]) -> Iterator[str]:
-    """Facts in parts of JSON that is safe inside a script element."""
-    yield "{"
-    for index, (name, value) in enumerate(facts.items()):
-        yield f"{',' if index else ''}{_escaped_json(name)}:"
-        yield from _escaped_items(value) if isinstance(value, Iterator) else [_escaped_json(value)]
-    yield "}"
-
-
-def _escaped_items(items: Iterator[object]) -> Iterator[str]:
-    """A list in parts, which takes less memory than all of it at once."""
-    yield "["
-    for index, item in enumerate(items):
-        yield f",{_escaped_json(item)}" if index else _escaped_json(item)
-    yield "]"
-
-
-def _escaped_json(value: object) -> str:
-    text = json_text(value)
+def script_json(facts: Mapping[str, object]) -> str:
+    """Facts as JSON that is safe inside a script element."""
+    text = json_text(facts)
     for letter in ESCAPED:
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
@@ -258,6 +229,6 @@ def embed_figures(drawings: Iterable[Drawing | NotDrawn]) -> list[EmbeddedFigure
 def _embed_page_figures(result: Evaluation) -> list[EmbeddedFigure]:
     """Every kind of figure for a page, drawn by several processes if there are many points."""
     if len(result.points) < MANY_POINTS or result.folder.traces:
-        return embed_figures(draw_page_figures(result))
-    drawn = map_by_processes(lambda name: embed_figures(draw_page_figures(result, [name])), names("rows"))
+        return embed_figures(draw_figures(result, on_page=True))
+    drawn = map_by_processes(lambda name: embed_figures(draw_figures(result, [name], on_page=True)), names("rows"))
     return [*chain.from_iterable(drawn)]

@@ -57,13 +57,16 @@ def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object
     fit, curves = limits.fit, level_curves(limits.fit)
     tables = [table for curve in curves for table in size_tables(curve, level_sizes(curve.fit, sizes))]
     tables.sort(key=lambda table: table.size.order)
+    # The reason if no available size is enough, by assurance.
+    reasons = [too_few(fit, sizes, assurance) for assurance in ASSURANCES]
+    status = Status.NOT_REACHABLE if isinstance(reasons[0], MachineTooSmall) else Status.REFUSED
     return _identity(fit) | {
         "refusal": None,
         "work": fit.series.work,
         "recommended": limits.recommended,
         "recommended_threads": limits.threads,
         "most_measured": fit.most_cores,
-        "too_few": _too_few(fit, sizes),
+        "too_few": {"status": STATUS_WORDS[status], "reasons": [sizing_reason_sentence(reason) for reason in reasons]},
         "all_keep": sizing_reason_sentence(end_reason(fit, sizes, tables[-1].size.cores)),
         "sizes": [_size(fit, table) for table in tables],
         "fastest": [_steps(fastest_table(curve)) for curve in curves],
@@ -79,13 +82,6 @@ def _identity(fit: SeriesFit) -> dict[str, object]:
         "words": _words(series.unit),
         "described": DESCRIPTION_WORDS[fit.description],
     }
-
-
-def _too_few(fit: SeriesFit, sizes: Sizes | None) -> dict[str, object]:
-    """The reason if no available size is enough, one sentence per assurance."""
-    limits = [too_few(fit, sizes, assurance) for assurance in ASSURANCES]
-    status = Status.NOT_REACHABLE if isinstance(limits[0], MachineTooSmall) else Status.REFUSED
-    return {"status": STATUS_WORDS[status], "reasons": [sizing_reason_sentence(limit) for limit in limits]}
 
 
 def _words(unit: str) -> dict[str, dict[Goal, str]]:

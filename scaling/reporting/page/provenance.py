@@ -2,8 +2,8 @@
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from scaling.errors import ScalingError
 from scaling.machine.cpulist import format_list
@@ -21,8 +21,7 @@ MOST_OUTPUT = 2000
 MOST_VALUES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """The runs of one point that failed for the same reason; `output` is the end of the last one's stderr."""
 
     point: str
@@ -39,14 +38,12 @@ def failures(rows: Iterable[Row]) -> list[Failure]:
         if row.outcome.status != "ok":
             reason = row.outcome.reason or "no reason was recorded"
             alike.setdefault((point_words(row.run.point), row.outcome.status, reason), []).append(row)
-    return [
-        Failure(point, format_list(row.run.launch for row in group), status, reason, _output(group[-1]))
-        for (point, status, reason), group in alike.items()
-    ]
-
-
-def _output(row: Row) -> str:
-    return (row.outcome.stderr_tail or row.outcome.stdout_tail or "").strip()[-MOST_OUTPUT:]
+    failed = []
+    for (point, status, reason), group in alike.items():
+        output = group[-1].outcome.stderr_tail or group[-1].outcome.stdout_tail or ""
+        launches = format_list(row.run.launch for row in group)
+        failed.append(Failure(point, launches, status, reason, output.strip()[-MOST_OUTPUT:]))
+    return failed
 
 
 def study_of(toml: str | None, name: str) -> Study | None:
@@ -64,10 +61,11 @@ def identity(rows: Sequence[Row]) -> list[tuple[str, str]]:
     machines = [row.machine for row in rows]
     if not machines:
         return [("machine", "not known")]
-    facts = {"host": "host", "processor": "cpu_model", "architecture": "arch", "kernel": "kernel"}
+    keys = ("host", "cpu_model", "arch", "kernel", "fingerprint")
+    names = ("host", "processor", "architecture", "kernel", "fingerprint")
     return [
         (name, _all(getattr(machine, key) or "unknown" for machine in machines))
-        for name, key in (facts | {"fingerprint": "fingerprint"}).items()
+        for name, key in zip(names, keys, strict=True)
     ]
 
 
@@ -112,27 +110,19 @@ def commands(folder: Folder) -> list[tuple[str, str]]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Core:
-    """The CPUs of a core, each with whether runs may use it."""
-
-    cpus: tuple[tuple[int, bool], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A part of the machine: inner parts, or cores."""
+class Box(NamedTuple):
+    """A part of the machine: inner parts, or cores with their CPUs and whether runs may use them."""
 
     name: str
     boxes: tuple["Box", ...] = ()
-    cores: tuple[Core, ...] = ()
+    cores: tuple[tuple[tuple[int, bool], ...], ...] = ()
 
 
 def boxes(machine: MachineFile) -> tuple[Box, ...]:
     """The sockets of a machine; unknown levels are left out."""
     levels = (("socket", machine.sockets), ("node", machine.nodes), ("L3", machine.l3s))
-    known = [(name, groups) for name, groups in levels if groups]
-    return _inside(machine, machine.cores, known)
+    whole = _inside(machine, machine.cores, "", [(name, groups) for name, groups in levels if groups])
+    return whole.boxes or (whole,)
 
 
 def layout_words(machine: MachineFile) -> str:
@@ -143,19 +133,13 @@ def layout_words(machine: MachineFile) -> str:
 
 
 def _inside(
-    machine: MachineFile, cores: Sequence[Cpus], levels: Sequence[tuple[str, Sequence[Cpus]]]
-) -> tuple[Box, ...]:
-    """The boxes of the outermost level that contain any of these cores."""
+    machine: MachineFile, cores: Sequence[Cpus], name: str, levels: Sequence[tuple[str, Sequence[Cpus]]]
+) -> Box:
+    """A box with the boxes of the outermost level that contain any of these cores, or with the cores."""
     if not levels:
-        return (_box("", machine, cores, ()),)
-    (name, groups), *inner = levels
+        return Box(name, cores=tuple(tuple((cpu, cpu in machine.allowed) for cpu in core) for core in cores))
+    (level, groups), *inner = levels
     known = {cpu for group in groups for cpu in group}
-    held = {f"{name} {number}": [core for core in cores if core[0] in group] for number, group in enumerate(groups)}
+    held = {f"{level} {number}": [core for core in cores if core[0] in group] for number, group in enumerate(groups)}
     held["elsewhere"] = [core for core in cores if core[0] not in known]
-    return tuple(_box(name, machine, own, inner) for name, own in held.items() if own)
-
-
-def _box(name: str, machine: MachineFile, cores: Sequence[Cpus], inner: Sequence[tuple[str, Sequence[Cpus]]]) -> Box:
-    if inner:
-        return Box(name, boxes=_inside(machine, cores, inner))
-    return Box(name, cores=tuple(Core(tuple((cpu, cpu in machine.allowed) for cpu in core)) for core in cores))
+    return Box(name, tuple(_inside(machine, own, inside, inner) for inside, own in held.items() if own))

@@ -1,8 +1,8 @@
 """The tables of the page: an answer per series, and the points with the numbers that sort their cells."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import isfinite
+from typing import NamedTuple
 
 from scaling.analysis.answers import AnswerCode, SizeAnswer, curve_answer
 from scaling.analysis.curves.fit import Description, SeriesFit
@@ -10,21 +10,19 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.answers import StudyAnswer
-from scaling.reporting.fits import counts_words, description_words
+from scaling.reporting.fits import description_words
 from scaling.reporting.verdicts import doubt_words
-from scaling.reporting.words import Table, cores_words, figure, percent, with_interval
+from scaling.reporting.words import Table, cores_words, count, figure, percent, with_interval
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """A figure, and its interval or condition in smaller type."""
 
     value: str
     rest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerLine:
+class AnswerLine(NamedTuple):
     """One series in one line; `sure` is False if it needs a second look."""
 
     name: str
@@ -54,7 +52,7 @@ def answer_line(limits: ScalingLimits, size: SizeAnswer | None = None) -> Answer
         serial=_serial(fit),
         ceiling=_ceiling(fit),
         verdict=description_words(fit),
-        why=f"{fit.law.words}, {counts_words(fit)}",
+        why=f"{fit.law.words}, {count(len(fit.counts), 'core count')}",
         sure=fit.description is not Description.NOT_AT_ALL and limits.recommended is not None,
     )
 
@@ -101,8 +99,7 @@ def apart(words: str) -> Words:
     return Words(value, f"({rest}" if bracket else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A header, whether its cells are right-aligned, and for an interval the name of its figure."""
 
     name: str
@@ -110,16 +107,14 @@ class Column:
     of: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A text, and its number if it has one."""
 
     text: str
     value: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PointRow:
+class PointRow(NamedTuple):
     """One point: its cells, with the verdict last, and its doubts."""
 
     cells: tuple[Cell, ...]
@@ -134,27 +129,21 @@ def shared_apart(table: Table, keep: int = 0) -> tuple[str, Table]:
     """
     if len(table.rows) < 2:
         return "", table
-    common, names = _common_parts([row[0] for row in table.rows])
-    rows = [(name, *row[1:]) for name, row in zip(names, table.rows, strict=True)]
-    columns = list(zip(*rows, strict=True))
-    texts = [header for header in table.headers[: len(table.headers) - keep] if not header.startswith(">")]
-    alike = [
-        index
-        for index, (header, cells) in enumerate(zip(table.headers, columns, strict=True))
-        if (header in texts or header == ">cores") and len(set(cells)) == 1 and len(columns) > 1
-    ]
-    values = [_column_words(table.headers[index], columns[index][0]) for index in alike]
-    others = [index for index in range(len(columns)) if index not in alike]
-    narrower = Table(tuple(table.headers[index] for index in others), [tuple(row[i] for i in others) for row in rows])
-    return ", ".join([*common, *filter(None, values)]), narrower
-
-
-def _common_parts(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The parts that all names share, and the names without them, unless a name has no other part."""
-    parts = [name.split(", ") for name in names]
-    common = [part for part in parts[0] if all(part in own for own in parts)]
-    without = [", ".join(part for part in own if part not in common) for own in parts]
-    return (common, without) if common and all(without) else ([], list(names))
+    names = [row[0].split(", ") for row in table.rows]
+    common = [part for part in names[0] if all(part in own for own in names)]
+    others = [", ".join(part for part in own if part not in common) for own in names]
+    if not all(others):
+        common, others = [], [row[0] for row in table.rows]
+    alike, kept = [], []
+    for index, (header, cells) in enumerate(zip(table.headers, zip(*table.rows, strict=True), strict=True)):
+        cells = cells if index else tuple(others)
+        is_setting = index < len(table.headers) - keep and not header.startswith(">")
+        if (is_setting or header == ">cores") and len(set(cells)) == 1 and len(table.headers) > 1:
+            alike.append(_column_words(header, cells[0]))
+        else:
+            kept.append((header, cells))
+    rows = list(zip(*(cells for _, cells in kept), strict=True))
+    return ", ".join([*common, *filter(None, alike)]), Table(tuple(header for header, _ in kept), rows)
 
 
 def _column_words(header: str, value: str) -> str:
@@ -175,40 +164,33 @@ def point_columns(table: Table) -> list[Column]:
 
 # The numbers that sort columns of the table of points.
 _SORTED_BY: dict[str, Callable[[ScalingPoint], Estimate | float | None]] = {
-    ">cores": lambda point: float(point.summary.point.cores),
-    ">step": lambda point: point.summary.step,
-    ">±": lambda point: point.summary.step.half_width if point.summary.step else None,
-    ">items/s": lambda point: point.summary.rate,
-    ">speedup": lambda point: point.speedup,
-    ">scaled speedup": lambda point: point.speedup,
-    ">efficiency": lambda point: point.efficiency,
+    "cores": lambda point: float(point.summary.point.cores),
+    "step": lambda point: point.summary.step,
+    "±": lambda point: point.summary.step.half_width if point.summary.step else None,
+    "items/s": lambda point: point.summary.rate,
+    "speedup": lambda point: point.speedup,
+    "scaled speedup": lambda point: point.speedup,
+    "efficiency": lambda point: point.efficiency,
     "SMT yield": lambda point: point.smt_yield,
-    ">energy/item": lambda point: point.summary.energy.joules_per_item if point.summary.energy else None,
-    ">power": lambda point: point.summary.energy.watts if point.summary.energy else None,
-    ">launches": lambda point: float(point.summary.launch_count),
+    "energy/item": lambda point: point.summary.energy.joules_per_item if point.summary.energy else None,
+    "power": lambda point: point.summary.energy.watts if point.summary.energy else None,
+    "launches": lambda point: float(point.summary.launch_count),
 }
 
 
 def point_rows(points: Sequence[ScalingPoint], table: Table) -> Iterator[PointRow]:
     """Every point as in the terminal, without the settings that all share."""
-    of = [table.headers[index - 1] if header == "95 %" else header for index, header in enumerate(table.headers)]
-    return (
-        PointRow(
-            cells=tuple(
-                Cell(cell, _sorted_by(point, name, interval=header == "95 %"))
-                for cell, name, header in zip(cells, of, table.headers, strict=True)
-            ),
-            valid=point.valid,
-            reasons=tuple(doubt_words(doubt) for doubt in point.all_doubts),
-        )
-        for point, cells in zip(points, table.rows, strict=True)
-    )
+    columns = point_columns(table)
+    for point, words in zip(points, table.rows, strict=True):
+        cells = tuple(Cell(cell, _sorted_by(point, column)) for cell, column in zip(words, columns, strict=True))
+        yield PointRow(cells, point.valid, tuple(map(doubt_words, point.all_doubts)))
 
 
-def _sorted_by(point: ScalingPoint, column: str, *, interval: bool) -> float | None:
-    value = _SORTED_BY[column](point) if column in _SORTED_BY else None
+def _sorted_by(point: ScalingPoint, column: Column) -> float | None:
+    name = column.of or column.name
+    value = _SORTED_BY[name](point) if name in _SORTED_BY else None
     if not isinstance(value, Estimate):
         return value
-    if interval:
+    if column.of:
         return None if value.low == value.high else value.low
     return value.value

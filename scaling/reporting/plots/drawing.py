@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
-from scaling.analysis.roofline import RooflinePoint
 from scaling.analysis.traces import Trace
 from scaling.features import FigureKind, Needs, features, resolve
 from scaling.reporting.plots.registry import kinds
@@ -13,16 +12,7 @@ from scaling.reporting.plots.style import FAINT, on_one_line, style, wrap
 from scaling.results.evaluation import Evaluation, first_series, keys_of_series
 from scaling.results.store import where_and_when
 
-__all__ = [
-    "Drawing",
-    "Figure",
-    "NotDrawn",
-    "draw_figures",
-    "draw_kinds",
-    "draw_page_figures",
-    "draw_roofline",
-    "draw_traces",
-]
+__all__ = ["Drawing", "Figure", "NotDrawn", "draw_figures", "draw_kinds", "draw_traces"]
 
 # At most this many series on a page; each has a panel in half a dozen figures, and more take a minute to draw.
 MOST_SERIES = 24
@@ -51,29 +41,24 @@ class NotDrawn:
 
 
 def draw_figures(
-    evaluation: Evaluation, names: Sequence[str] | None = None, target: float | None = None
+    evaluation: Evaluation, names: Sequence[str] | None = None, target: float | None = None, *, on_page: bool = False
 ) -> Iterator[Drawing | NotDrawn]:
     """Draw figures of an evaluated folder: the named ones, or every kind of its rows and traces.
 
-    With a target throughput in units per second, figures mark the sizes that reach it.
+    With a target throughput in units per second, figures mark the sizes that reach it. On a page, they show the first
+    `MOST_SERIES` series.
     """
+    part = first_series(evaluation, MOST_SERIES) if on_page else evaluation
+    shown, series = len(keys_of_series(part)), len(keys_of_series(evaluation))
     stamp = where_and_when(evaluation.folder.rows)
-    yield from draw_kinds("rows", evaluation, names, target, stamp)
-    if names is None:
-        yield from draw_traces(evaluation.folder.traces, stamp=stamp)
-
-
-def draw_page_figures(evaluation: Evaluation, names: Sequence[str] | None = None) -> Iterator[Drawing | NotDrawn]:
-    """Draw figures for a page: the named ones or every kind, for the first `MOST_SERIES` series."""
-    part, series = first_series(evaluation, MOST_SERIES), len(keys_of_series(evaluation))
-    stamp = where_and_when(evaluation.folder.rows)
-    note = f"The first {len(keys_of_series(part))} of {series} series; `scaling plot` draws all."
-    for kind in kinds("rows"):
-        if names is None or kind.name in names:
-            drawing = _finish(kind, part if kind.per_series else evaluation, None, stamp)
-            if isinstance(drawing, Drawing) and kind.per_series and part is not evaluation:
-                drawing = replace(drawing, caption=f"{drawing.caption} {note}")
-            yield drawing
+    available = {kind.name: kind for kind in kinds("rows")}
+    for name in available if names is None else names:
+        kind = available[name]
+        drawing = _finish(kind, part if kind.per_series else evaluation, target, stamp)
+        if isinstance(drawing, Drawing) and kind.per_series and part is not evaluation:
+            note = f"The first {shown} of {series} series; `scaling plot` draws all."
+            drawing = replace(drawing, caption=f"{drawing.caption} {note}")
+        yield drawing
     if names is None:
         yield from draw_traces(evaluation.folder.traces, stamp=stamp)
 
@@ -85,11 +70,6 @@ def draw_traces(
     for feature in features() if traces else ():
         if "traces" in feature.subjects:
             yield from draw_kinds("traces", resolve(feature.subjects["traces"])(traces), names, stamp=stamp)
-
-
-def draw_roofline(achieved: Sequence[RooflinePoint], stamp: str = "") -> Iterator[Drawing | NotDrawn]:
-    """Draw networks below the ceilings of their machine."""
-    yield from draw_kinds("ceilings", achieved, None, stamp=stamp)
 
 
 def draw_kinds(
@@ -107,17 +87,13 @@ def _finish(kind: FigureKind, subject: object, target: float | None, stamp: str)
     with style():
         drawing: Drawing | NotDrawn = function(subject, target) if kind.takes_target else function(subject)
         if isinstance(drawing, Drawing):
-            _write_stamp(drawing.figure, on_one_line(stamp))
-            if engine := drawing.figure.get_layout_engine():
-                engine.execute(drawing.figure)
-                drawing.figure.set_layout_engine(None)
+            figure = drawing.figure
+            # Above the panels, or below them if the legend is above; legends within axes lack this private attribute.
+            above = any(getattr(legend, "_outside_loc", None) == "upper" for legend in figure.legends)
+            write = figure.supxlabel if above else figure.suptitle
+            write(wrap(on_one_line(stamp), STAMP_EMS, 1), x=0.995, ha="right", fontsize=STAMP_POINTS, color=FAINT)
+            if engine := figure.get_layout_engine():
+                engine.execute(figure)
+                figure.set_layout_engine(None)
             drawing = replace(drawing, caption=on_one_line(drawing.caption))
     return replace(drawing, kind=kind.name, title=kind.title)
-
-
-def _write_stamp(figure: Figure, stamp: str) -> None:
-    """Write machine and day in a corner: above the panels, or below them if the legend is above."""
-    # A private attribute of matplotlib, which legends within axes lack.
-    above = any(getattr(legend, "_outside_loc", None) == "upper" for legend in figure.legends)
-    write = figure.supxlabel if above else figure.suptitle
-    write(wrap(stamp, STAMP_EMS, 1), x=0.995, ha="right", fontsize=STAMP_POINTS, color=FAINT)

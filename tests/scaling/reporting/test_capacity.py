@@ -37,7 +37,6 @@ from scaling.reporting.capacity import (
     answers_table,
     basis_words,
     device_facts,
-    device_sentences,
     jobs_table,
     limits_facts,
     limits_table,
@@ -214,7 +213,7 @@ def ask(target, price, *fits):
 
 def test_the_cheapest_of_cores_and_gpus_follows_from_their_prices():
     fits = on("cpu", "torch"), on("cpu", "jax", 1.1), on("gpu", "jax", 50.0)
-    (dear,) = device_sentences(ask(6.0, Price(1.0, gpu_hour=40.0), *fits))
+    dear = device_facts(ask(6.0, Price(1.0, gpu_hour=40.0), *fits))[0]["sentence"]
     assert dear == (
         "alexnet train, 6 items/s: cheapest with 3 replicas of 2 cores under jax for 6 an hour; 1 GPU with 1 core "
         "under jax for 41 an hour"
@@ -225,12 +224,12 @@ def test_the_cheapest_of_cores_and_gpus_follows_from_their_prices():
         ("cpu", 3, 2, 6.0),
         ("gpu", 1, 1, 41.0),
     ]
-    (cheap,) = device_sentences(ask(100.0, Price(1.0, gpu_hour=40.0), *fits))
+    cheap = device_facts(ask(100.0, Price(1.0, gpu_hour=40.0), *fits))[0]["sentence"]
     assert mentions(cheap, "train, 100 items/s: … 1 GPU with 3 cores … 43 an")
 
 
 def test_a_workload_on_one_device_has_nothing_to_be_compared_with():
-    assert device_sentences(ask(6.0, Price(), on("cpu", "torch"), on("cpu", "jax"))) == []
+    assert device_facts(ask(6.0, Price(), on("cpu", "torch"), on("cpu", "jax"))) == []
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from scaling.analysis.truth import StatedTruth
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import (
     DESCRIPTION_WORDS,
+    SERIES,
     caution_lines,
     caution_sentence,
     fit_facts,
@@ -32,7 +33,6 @@ from scaling.reporting.fits import (
     truth_lines,
 )
 from scaling.reporting.page.tables import answer_line
-from scaling.reporting.schemas import SERIES
 from scaling.reporting.words import figure, percent, text_lines, with_interval
 from tests.mentions import mentions
 from tests.published import CISCO, NO_SINGLE, RAYTRACER, rates
@@ -83,7 +83,7 @@ def test_every_output_says_the_same_numbers(fitted):
 @pytest.mark.parametrize("fitted", ALL.values(), ids=ALL)
 def test_facts_match_their_schema_with_a_point_for_every_count_to_twice_the_most(fitted):
     facts = fit_facts(fitted)
-    msgspec.convert(facts, SERIES)
+    msgspec.convert(facts, SERIES.record)
     assert [point["cores"] for point in facts["curve"]] == list(range(1, int(2 * fitted.most_cores) + 1))
     assert facts["measured"] == list(map(int, fitted.counts))
     assert facts["described_within"] == fitted.described_within

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.shared.machines import row
 from scaling.reporting.plots import drawing as drawing_module
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, draw_page_figures
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.save import page_svg, save
 from scaling.results.evaluation import evaluate
@@ -141,7 +141,7 @@ def test_nothing_of_our_look_is_left_behind(tmp_path):
 def test_of_very_many_series_a_page_draws_the_first_and_says_so(tmp_path, monkeypatch):
     three = result(f"workloads = {list(EIGHT[:3])}\ncores = [1, 2, 4]\nlaunches = 3", tmp_path)
     monkeypatch.setattr(drawing_module, "MOST_SERIES", 2)
-    drawings = {drawing.kind: drawing for drawing in draw_page_figures(three)}
+    drawings = {drawing.kind: drawing for drawing in draw_figures(three, on_page=True)}
     assert len(drawings["capacity"].figure.axes) == 2
     assert drawings["capacity"].caption.endswith("The first 2 of 3 series; `scaling plot` draws all.")
     assert "series;" not in drawings["placement"].caption

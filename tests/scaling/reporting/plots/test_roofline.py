@@ -5,7 +5,7 @@ import pytest
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.roofline import Ceilings, RooflinePoint, StepCounts
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_roofline
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_kinds
 from scaling.reporting.plots.roofline import roofline
 from scaling.reporting.plots.save import page_svg
 from tests.mentions import mentions
@@ -23,7 +23,7 @@ def achieved(workload: str, rate: float, intensity: float, mode: str = "train", 
 
 def test_the_roof_is_drawn_for_every_number_of_cores_with_networks_below_it():
     points = [achieved("vgg", 60e9, 50.0), achieved("memnet", 1e9, 0.5, "infer"), achieved("vgg", 90e9, 50.0, cores=2)]
-    [picture] = draw_roofline(points)
+    [picture] = draw_kinds("ceilings", points, None)
     one, two = picture.figure.axes
     roof, vgg, memnet = one.lines
     assert list(roof.get_ydata())[1:] == pytest.approx([100.0, 100.0])
@@ -36,7 +36,7 @@ def test_the_roof_is_drawn_for_every_number_of_cores_with_networks_below_it():
 def test_a_network_that_is_not_valid_is_hollow_and_a_roof_that_is_not_is_dashed():
     doubtful = replace(achieved("vgg", 60e9, 50.0), valid=False)
     doubtful = replace(doubtful, ceilings=replace(doubtful.ceilings, doubtful=("matmul",)))
-    [picture] = draw_roofline([doubtful])
+    [picture] = draw_kinds("ceilings", [doubtful], None)
     roof, vgg = picture.figure.axes[0].lines
     assert (roof.get_linestyle(), vgg.get_markerfacecolor()) == ("--", "none")
     assert mentions(words(picture), "disturbed or not valid")
