@@ -1,10 +1,11 @@
 import random
 from statistics import median
+from types import SimpleNamespace
 
 import pytest
 
 from scaling.analysis.warmup import level_shift, step_noise, warmup_steps
-from scaling.running.worker import Limits, next_check, stop_reason
+from scaling.running.worker import next_check, stop_reason
 
 
 def noisy(chance: random.Random, count: int, correlation: float = 0.3) -> list[float]:
@@ -50,6 +51,7 @@ def test_few_steps_leave_something(steps):
 
 
 def test_ten_steps_a_fifth_slower_move_a_launch_by_less_than_half_a_percent():
+    limits = SimpleNamespace(precision=0.01, max_seconds=60.0, steps=None)
     medians = []
     for seed in range(300):
         chance = random.Random(seed)
@@ -59,7 +61,7 @@ def test_ten_steps_a_fifth_slower_move_a_launch_by_less_than_half_a_percent():
             slow = 1.2 if len(steps) < 10 else 1.0
             steps += [slow * step for step in noisy(chance, 1)]
             if len(steps) >= look:
-                ended, look = stop_reason(steps, 0.0, Limits(0.01, 60.0)), next_check(len(steps))
+                ended, look = stop_reason(steps, 0.0, limits), next_check(len(steps))
         medians.append(median(steps[warmup_steps(steps) :]))
     assert abs(median(medians) - 1) < 0.005
 
