@@ -146,7 +146,7 @@ def _key_table(owner: Any, section: str, known: Mapping[str, Key] | None = None)
 
 
 def _values(key: Key, default: Any) -> str:
-    words = key.words[:1].lower() + key.words[1:]
+    words = key.words if key.words[1:2].isupper() else key.words[:1].lower() + key.words[1:]
     return words if default in (MISSING, None, (), "") else f"{words} ({_toml(default)})"
 
 

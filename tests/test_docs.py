@@ -150,6 +150,7 @@ def test_an_example_of_bringing_your_own_runs_as_it_stands(tmp_path, example, op
     assert {row.outcome.cautions for row in rows} == {()}
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_the_example_of_the_library_runs(tmp_path):
     code = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / "how-to" / "python.md").read_text(), re.DOTALL))

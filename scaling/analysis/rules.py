@@ -136,8 +136,8 @@ STEAL = Rule(
 TOO_SHORT_TO_SEE = Rule(
     "too-short-to-see",
     "its turns are so short that others may have used up to {amount:.2f} CPUs unseen",
-    "the time that others use is counted in ticks of a hundredth of a second: a turn shorter than a tenth of a second "
-    "times the square root of its number of CPUs can hide more than the limits for steal and foreign load",
+    "the time of other processes is counted in ticks of 0.01 s, so a turn shorter than 0.1 s times the square root of "
+    "its number of CPUs can hide more of it than the limits for steal and foreign load allow",
     limit=0.1,
 )
 THROTTLED = Rule(
@@ -175,21 +175,21 @@ FIXED_TIME = Rule(
     "fixed-time",
     "it takes as long as on one core while its CPU time grows with the cores, like a program that runs for a fixed "
     "time or spins; if it prints its throughput, set `throughput` to a pattern that matches it",
-    "a program that takes equally long on any number of cores while its CPU time grows with them runs for a fixed "
-    "time, or its threads spin: its time does not show how it scales",
+    "a program whose CPU time grows with the cores, but not its speed, runs for a fixed time, or its threads spin: its "
+    "time does not show how it scales",
     Verdict.NOT_VALID,
     limit=0.05,
 )
 ADJUSTED = Rule(
     "adjusted",
     "other processes used its CPUs in every turn, so up to {amount:.0%} of its time was subtracted",
-    "a launch that was disturbed in every turn is extrapolated to zero disturbance by the slope within launches; half "
-    "of the correction is added to its uncertainty",
+    "the time of a launch that was disturbed in every turn is extrapolated to zero disturbance, by the slope of time "
+    "over disturbance within launches; half of the correction is added to its uncertainty",
     Verdict.IMPRECISE,
 )
 GENERATOR_BOUND = Rule(
     "generator-bound",
-    "its load generator was busy for {amount:.0%} of the time while the server was not; give the generator more "
+    "its load generator was busy for {amount:.0%} of the time, and the server was not; give the generator more "
     "threads or cores",
     "a server that waits for its load generator could do more, so its throughput is a lower bound; a thread or a set "
     "of cores that is busy for nine tenths of the time has almost nothing to spare",
@@ -198,19 +198,19 @@ GENERATOR_BOUND = Rule(
 )
 SHARED_CORES = Rule(
     "shared-with-generator",
-    "its load generator also ran on {amount:.0f} of its CPUs; leave cores free for the generator",
+    "its load generator also ran on {amount:.0f} of the server's CPUs; leave cores free for the generator",
     "a server that shares cores with its load generator does less than it could alone",
 )
 UNSTEADY = Rule(
     "no-steady-state",
     "step times differ by {amount:.0%} between the first and the second half of its steps",
-    "a launch that ran at two speeds shows their mean, which is wrong if the program itself changed",
+    "a launch that ran at two speeds shows their mean, which is wrong if the program itself changed its speed",
     limit=0.05,
 )
 FEW_STEPS = Rule(
     "few-steps",
     "too few steady steps in a launch: {amount:.0f}",
-    "a single step shifts the mean of fewer than five, and warm-up cannot be recognised",
+    "with fewer than five steps, a single one shifts the mean, and warm-up cannot be recognised",
     limit=5,
 )
 FEW_LAUNCHES = Rule(
@@ -244,7 +244,7 @@ NO_ANSWER = Rule(
 DRIFT = Rule(
     "baseline-drift",
     "the step time on one core drifted by {amount:+.0%} from the first block to the last",
-    "ratios are formed within blocks or cohorts, so drift affects both sides equally; reported only if p < 0.05",
+    "ratios are formed within blocks or cohorts, so drift affects both sides equally; it is reported if p < 0.05",
     limit=0.05,
 )
 ONE_CORE_COUNT = Rule(

@@ -159,5 +159,5 @@ def _refuse_other_measuring(first: Job, second: Job) -> None:
         if one != other:
             raise StudyError(
                 f"between: {key} is {one} in one variant and {other} in the other, but both are measured together; "
-                "set it for both"
+                "use the same value in both"
             )

@@ -60,7 +60,7 @@ def _workload(function: Callable[..., object], threads: str | None, folder: Path
     """The study entry and the name of a function, which is written beside the results unless it has a file."""
     name = getattr(function, "__name__", "")
     if not isinstance(function, FunctionType) or not name.isidentifier():
-        raise StudyError(f"{function!r} is not a function with a name; call it from one defined with def")
+        raise StudyError(f"{function!r} is not a named Python function; call it from a function defined with def")
     path = _own_file(function) or _write(function, (folder.parent if folder else DEFAULT_FOLDER) / f"{name}.py")
     option = "" if threads is None or threads in INTRA_VARIABLES else f" {_parameter(function, threads)}={{threads}}"
     return f"{path}:{name}{option}", name
@@ -157,5 +157,5 @@ def _literal(name: str, value: object, function: str) -> str:
         pass
     raise StudyError(
         f"{function} uses '{name}' of type {type(value).__name__}, which cannot be written to a file; create it in "
-        "the function, or put both into a module"
+        "the function, or put it and the function into a module"
     )

@@ -110,7 +110,7 @@ class Source:
         if every and not kept:
             workloads = ", ".join(dict.fromkeys(summary.point.workload for summary in every))
             raise StoreError(
-                f"`where=` matches none of {count(len(every), 'point')} in {self.path}, with workloads {workloads}"
+                f"`where=` matches none of {count(len(every), 'point')} in {self.path}; its workloads are {workloads}"
             )
         return kept
 

@@ -51,7 +51,7 @@ def compare(
         Option(
             metavar="5%",
             help="Exit with status 1 if B is shown to be slower than A by more than this, 3 if no point could be "
-            "compared.",
+            "tested.",
         ),
     ] = None,
     between: Annotated[

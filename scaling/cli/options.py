@@ -53,7 +53,7 @@ Ceilings = Annotated[
     str | None,
     Option(
         metavar="DIR|GFLOP/s,GB/s",
-        help="Show what limits workloads under caps, from the results of `scaling sweep ceilings` or peak rates.",
+        help="Results of `scaling sweep ceilings`, or peak rates, to show what limits workloads under caps.",
     ),
 ]
 Physical = Annotated[

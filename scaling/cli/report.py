@@ -40,7 +40,8 @@ def report(
     results = load(source, full=full, cores_from=cores_from, columns=parse_columns(columns)).where(where)
     if target is not None and not results.has_node_types:
         raise FitError(
-            f"--target compares node types, but {source} comes from one machine; use the planner on its page"
+            f"--target compares node types, but {source} comes from one machine; leave it out, and use the planner "
+            "on the page"
         )
     if ceilings is not None and results.has_node_types:
         raise FitError(f"--ceilings belong to one machine, but {source} has several node types; pass the folder of one")

@@ -286,7 +286,7 @@ def _explicit(topology: Topology, text: str) -> Cpus:
     if offline := set(listed) - topology.online:
         raise PlacementError(
             f"placement 'cpus:{text}': CPU {format_list(offline)} is not online; "
-            f"this machine has {format_list(topology.online)}"
+            f"choose from {format_list(topology.online)}"
         )
     limit = topology.allowed | (topology.isolated & topology.reachable)
     if outside := set(listed) - limit:
@@ -310,7 +310,10 @@ def _domain(topology: Topology, within: str | None) -> CpuSet:
         "C": dict(enumerate(last_level)),
     }
     if letter not in groups or not number.isdecimal():
-        raise PlacementError(f"unknown domain '{within}'; write N, or S, D, M or C and a number, such as S0 or M8")
+        raise PlacementError(
+            f"unknown domain '{within}'; write N for the machine, or S (socket), D (die), M (NUMA node) or C "
+            "(last-level cache) and its number, such as S0 or M8"
+        )
     if int(number) not in groups[letter]:
         known = ", ".join(f"{letter}{index}" for index in groups[letter]) or "none"
         raise PlacementError(f"no {DOMAINS[letter]} '{within}' on this machine; choose from {known}")

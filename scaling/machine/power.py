@@ -125,7 +125,7 @@ def _rapl_meter(zone: Zone) -> Meter | str:
         first = counter.read_text()
     except PermissionError:
         return (
-            f"only root may read the energy of {zone.name} ({counter}); run as root, or have root give: chmod a+r "
+            f"only root may read the energy of {zone.name} ({counter}); run as root, or have root run: chmod a+r "
             f"{counter}"
         )
     except OSError as error:

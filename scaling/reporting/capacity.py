@@ -56,7 +56,7 @@ def answer_sentence(answer: Answer) -> str:
     crowding = (
         "if replicas do not disturb each other"
         if replicas.crowding is None
-        else f"each {percent(replicas.crowding - 1)} slower beside the others, the largest slowdown measured in packs"
+        else f"each {percent(replicas.crowding - 1)} slower beside the others (the largest slowdown measured in packs)"
     )
     return f"{one_size}; {least}: {size}{machines} ({sure}), {crowding}"
 
@@ -194,7 +194,7 @@ def size_levels(fit: SeriesFit, cores: int, threads: int, efficiency: Estimate) 
     gain = f"{cores_words(cores, threads)}: {_speedup_words(cores * threads, cores, efficiency)}"
     if host.turns:
         return f"{gain}, {quiet_words(host)}; turns took {slower_words(host)}"
-    return f"{gain}; turns take {slower_words(host)}, as measured {_measured_beside(turns, cores)}"
+    return f"{gain}; turns take {slower_words(host)}, {_measured_beside(turns, cores)}"
 
 
 def _speedup_words(cpus: int, cores: int, efficiency: Estimate) -> str:
@@ -209,7 +209,8 @@ def _measured_beside(turns: Sequence[HostTurns], cores: int) -> str:
     counts = [one.cores for one in turns]
     beside = [*[one for one in counts if one < cores][-1:], *[one for one in counts if one > cores][:1]]
     noun = "core" if beside == [1] else "cores"
-    return f"{'between' if len(beside) > 1 else 'on'} {' and '.join(map(figure, beside))} {noun}"
+    words = "interpolated between" if len(beside) > 1 else "as measured on"
+    return f"{words} {' and '.join(map(figure, beside))} {noun}"
 
 
 def sureness(assurance: float) -> str:
@@ -259,7 +260,7 @@ def sizing_reason_sentence(reason: sizing.SizingReason) -> str:
             few = (
                 f"the {reason.cores} cores of {reason.machine} are too few"
                 if isinstance(reason, sizing.MachineTooSmall)
-                else f"even twice the {reason.measured:g} cores measured, the limit of extrapolation, are too few"
+                else f"curves end at twice the {reason.measured:g} cores measured, which are too few"
             )
             return f"{few} for {100 * reason.assurance:g} % confidence{about}"
         case sizing.WholeMachineKeeps(cores):

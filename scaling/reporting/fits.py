@@ -41,7 +41,10 @@ def fit_sentence(fit: SeriesFit) -> str:
 def _speedup_words(fit: SeriesFit) -> str:
     most = fit.most_cores
     scaled = " (scaled speedup, items grow with cores)" if fit.series.scale == "weak" else ""
-    return f"on the curve {figure(most)} cores are {with_interval(fit.speedup(most), figure)} times one core{scaled}"
+    return (
+        f"on the curve {figure(most)} cores do {with_interval(fit.speedup(most), figure)} times the work of one "
+        f"core{scaled}"
+    )
 
 
 def _law_words(fit: SeriesFit) -> str:
@@ -83,14 +86,17 @@ def _superlinear_words(point: CurvePoint | None) -> str:
         return ""
     excess = percent(point.efficiency.value - 1.0)
     cores = figure(point.cores)
-    return f"{cores} cores do {excess} more than {cores} times one core: caches help, or one core was measured too slow"
+    return (
+        f"{cores} cores do {excess} more than {cores} times the work of one core: caches help, or the time measured on "
+        "one core is too long"
+    )
 
 
 def caution_sentence(caution: Caution) -> str:
     """A caution about a curve."""
     match caution:
         case CoresShared(counts):
-            return f"the curve leaves out {', '.join(map(figure, counts))} cores because threads share cores there"
+            return f"the curve leaves out points on {', '.join(map(figure, counts))} cores: threads share cores there"
         case ClockUnknown():
             return "no clock was recorded; a clock that falls as cores are added would look like a serial fraction"
         case OneCoreNotMeasured(fewest):
@@ -99,7 +105,7 @@ def caution_sentence(caution: Caution) -> str:
                 f"from {fewest:g} cores"
             )
         case OneLaunchPerCount():
-            return "one launch per core count does not show the noise; intervals assume 0.8 to 12 %"
+            return "one launch per core count does not show the noise; intervals assume noise of 0.8 to 12 %"
 
 
 def fits_table(fits: Sequence[SeriesFit], width: int | None = None) -> Table:

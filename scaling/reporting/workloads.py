@@ -81,7 +81,7 @@ def ceiling_sentences(points: Sequence[RooflinePoint]) -> list[str]:
             sentences.append(f"ceilings on {count(ceilings.cores, 'core')}: {' and '.join(limits)}{ridge}{doubt}")
     if any(roofline.ceilings.ridge is None for roofline in points):
         sentences.append(
-            "some core counts lack a ceiling; measure it with `scaling sweep ceilings` and pass that folder too"
+            "some core counts lack a ceiling; measure it with `scaling sweep ceilings` and pass those results too"
         )
     return sentences
 

@@ -46,7 +46,7 @@ class _Reader:
         self.called = {name.strip().lower(): column.strip().lower() for name, column in columns.items()}
         for name in self.called:
             if name not in KNOWN:
-                raise StoreError(f"column {name}=…: a CSV has no such column; choose from {', '.join(KNOWN)}")
+                raise StoreError(f"column {name}=…: no such column is read; choose from {', '.join(KNOWN)}")
         self.line = 1
 
     def series(self, file: Iterator[str]) -> list[Series]:
@@ -91,7 +91,8 @@ class _Reader:
     def _missing(self, wanted: str, names: list[str]) -> str:
         near = [match for name in wanted.split("' or '") for match in get_close_matches(name, names, 1)]
         first = wanted.partition("'")[0]
-        hint = f"; is it '{near[0]}'? name it as {first} with `columns=`" if near else f"; name {first} with `columns=`"
+        asked = f"did you mean '{near[0]}'? " if near else ""
+        hint = f"; {asked}name the column for {first} with `columns=`"
         return f"{self.path} line 1 has no column '{wanted}' (it has {', '.join(names)}){hint}"
 
     def _read_values(self, rows: Iterator[list[str]], columns: dict[str, int], width: int) -> dict[str, _Counts]:

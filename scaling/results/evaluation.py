@@ -163,7 +163,7 @@ class FirstSeries:
         kept, points = (sum(len(self._points[one]) for one in series) for series in (self._rows, self._points))
         return (
             f"this page has the first {len(self._rows)} of {len(self._points)} series, {kept} of {points} points; "
-            "`scaling report --where KEY=VALUE` writes a page with others, `scaling show` lists all points",
+            "`scaling report --where KEY=VALUE` writes a page of other series, `scaling show` lists all points",
         )
 
     def _drop(self) -> None:

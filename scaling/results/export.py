@@ -263,7 +263,7 @@ def _extrap_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:
 
 def _document_writer(document: dict[str, Any], runs: int) -> Callable[[BinaryIO], int]:
     if not runs:
-        raise StoreError("there is nothing to export: no launch both succeeded and counts; `form=csv` exports all runs")
+        raise StoreError("there is nothing to export: no launch is usable; `form=csv` exports all runs")
 
     def write(file: BinaryIO) -> int:
         file.write(json.dumps(document, allow_nan=False, indent=1).encode() + b"\n")

@@ -96,7 +96,7 @@ def _begins_as_json(path: Path) -> bool:
 def _read_files(path: Path, files: Sequence[Path], options: TableOptions) -> Table:
     if options.columns:
         raise StoreError(
-            f"`columns=` names a column of a CSV, and {path} is JSON; name its parameter with `cores_from=`"
+            f"`columns=` names a column of a CSV, but {path} is JSON; name the parameter for cores with `cores_from=`"
         )
     runs: list[ToolRun] = []
     notes: dict[str, None] = {}
@@ -251,7 +251,7 @@ def _read_hyperfine(facts: Mapping[str, Any], counts: CoreCounts) -> tuple[list[
         for seconds in command.times
     ]
     failed = sum(status != 0 for result in facts["results"] for status in result.get("exit_codes") or ())
-    return runs, [f"runs with a nonzero exit status count too: {failed}"] if failed else []
+    return runs, [f"runs with a nonzero exit status are included: {failed}"] if failed else []
 
 
 def _command(result: Mapping[str, Any], counts: CoreCounts) -> _Command:
@@ -388,7 +388,7 @@ def _process(name: str, about: Mapping[str, Any], seconds: float, counts: CoreCo
     cores = counts.among(about) or (named[1] if named else counts.in_file_name())
     if cores is None:
         raise counts.refuse(
-            name, (), "call it bench[threads=4], set its metadata, or pass a folder with one file per count"
+            name, (), "name the benchmark bench[threads=4], set its metadata, or pass a folder with one file per count"
         )
     return ToolRun(named[0] if named else name, cores, seconds)
 

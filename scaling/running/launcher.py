@@ -150,7 +150,7 @@ def fail_if_left(left: Sequence[str], result: LaunchResult) -> LaunchResult:
     if not left:
         return result
     reason = (
-        f"it left {', '.join(left)} running, which this user cannot end; use a program that keeps running as this user"
+        f"it left {', '.join(left)} running, which this user cannot end; use a program that does not change its user"
     )
     outcome = result.outcome
     if outcome.status != "ok":
@@ -358,7 +358,7 @@ def _objection(request: RunRequest, result: RunResult) -> str | None:
     if not steps:
         return "its answer has no steps"
     if not 0 < min(steps) <= max(steps) < LONGEST_STEP_SECONDS:
-        return f"its steps take from {min(steps):g} s to {max(steps):g} s"
+        return f"its answer has impossible step times, from {min(steps):g} s to {max(steps):g} s"
     if not 0 <= result.started_ns < 2**63:
         return f"its answer has an impossible start time of {result.started_ns} ns"
     if not 1 <= result.items_per_step <= MOST_ITEMS:

@@ -56,8 +56,8 @@ def refuse_changed_files(folder: Path, rows: Iterable[Row], files: ProgramFiles)
         listed = ", ".join(sorted({name for _, names in changed for name in names}))
         when = period([row for row, _ in changed])
         raise StoreError(
-            f"{folder} holds {count(len(changed), 'run')} made before {listed} changed ({when}); use `again=True` to "
-            "repeat them and set these rows aside, or choose another folder with `folder=`"
+            f"{folder} holds {count(len(changed), 'run')} made before {listed} changed (runs of {when}); use "
+            "`again=True` to repeat them and set these rows aside, or choose another folder with `folder=`"
         )
 
 

@@ -200,9 +200,9 @@ def _build(factory: Any, setting: Any, framework: Any, request: RunRequest) -> A
             )
         return framework.compile_step(workload, setting.mode, request.jit, setting.data, setting.pipeline_threads)
     if setting.data != "fixed":
-        raise TypeError(f"data = {setting.data!r} is for networks, but this workload takes its own steps")
+        raise TypeError(f"data = {setting.data!r} is for networks, but this workload is not a network")
     if request.traced:
-        raise TypeError("only a network has ops to trace, but this workload takes its own steps")
+        raise TypeError("only a network has ops to trace, but this workload is not a network")
     return workload
 
 

@@ -55,8 +55,8 @@ def read_study_text(name: str) -> str:
     if not is_file:
         raise StudyError(
             f"no study '{name}'{did_you_mean(name, studies)}; choose from "
-            f"{', '.join(name for name in studies if name not in OF_PAPERS)}, from papers {', '.join(OF_PAPERS)}, or "
-            "pass a file that ends in .toml"
+            f"{', '.join(name for name in studies if name not in OF_PAPERS)}, the studies of papers "
+            f"{', '.join(OF_PAPERS)}, or pass a file that ends in .toml"
         )
     try:
         with path.open(encoding="utf-8") as file:

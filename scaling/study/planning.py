@@ -58,8 +58,8 @@ PositiveNumber = Annotated[float, Meta(gt=0)]
 RunCpus = Annotated[tuple[Annotated[Cpus, Meta(min_length=1)], ...], Meta(min_length=1)]
 
 NO_THREADS_OF_JAX = (
-    "jax has one pool of threads, whose size follows its CPUs, so its points with an intra other than 'auto' or "
-    "'cpus', or an inter other than 'auto' or 1, are left out"
+    "jax has one pool of threads, whose size follows its CPUs, so only its points with intra 'auto' or 'cpus' and "
+    "inter 'auto' or 1 are kept"
 )
 
 
@@ -280,8 +280,8 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
     cpus = lists * packs * sum(smt * min(number, most) for smt, cores in counts for number in cores)
     if runs > MOST_RUNS or cpus > MOST_LISTED_CPUS:
         raise StudyError(
-            f"study '{study.name}' has {runs:,} runs that list {cpus:,} CPUs, more than {MOST_RUNS:,} runs or "
-            f"{MOST_LISTED_CPUS:,} CPUs; use fewer cores, launches or workloads"
+            f"study '{study.name}' has {runs:,} runs that list {cpus:,} CPUs, but the limits are {MOST_RUNS:,} runs "
+            f"and {MOST_LISTED_CPUS:,} CPUs; use fewer cores, launches or workloads"
         )
 
 

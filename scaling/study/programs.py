@@ -109,8 +109,10 @@ class Program:
     shell: Annotated[bool, Key("true or false")] = False
     ignore_failure: Annotated[bool, Key("true or false")] = False
     warmup: Annotated[int, Meta(ge=0, le=65536), Key("a number from 0")] = 0
-    steps: Annotated[Executions, Key("a number from 1")] = 1
-    items: Annotated[Executions | str | None, Key("a number from 1, or a regular expression with one group")] = None
+    steps: Annotated[Executions, Key("a whole number above 0")] = 1
+    items: Annotated[Executions | str | None, Key("a whole number above 0, or a regular expression with one group")] = (
+        None
+    )
     throughput: Annotated[str | None, _PATTERN] = None
     seconds: Annotated[str | None, _PATTERN] = None
 
@@ -186,8 +188,8 @@ def _refuse_bytes(program: Program) -> None:
     for text in (*words, *filter(None, (program.cwd, program.stdin))):
         if text != text.encode(errors="replace").decode():
             raise StudyError(
-                f"program '{program.name}': '{excerpt(text)}' is not UTF-8 text, so the study cannot be stored; rename "
-                "it, or put it into a script"
+                f"program '{program.name}': '{excerpt(text)}' is not UTF-8 text, so the study cannot be stored; write "
+                "it in UTF-8, or put it into a script"
             )
 
 

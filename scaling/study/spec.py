@@ -101,7 +101,7 @@ def _axis(words: str, read: Callable[[Any], object] = as_list) -> Key:
 
 _WATTS = _axis("'none', watts above 0, or a list of them")
 _MHZ = _axis("'none', a clock in MHz above 0, or a list of them")
-_THREADS = _axis("'auto', 'cpus', 'cores', a number from 1, or a list of them")
+_THREADS = _axis("'auto', 'cpus', 'cores', a whole number above 0, or a list of them")
 
 
 def _programs(value: object) -> tuple[Program, ...]:
@@ -141,7 +141,7 @@ class Study:
     ] = ("train",)
     size: Annotated[Literal["published", "small"], Key("'published' or 'small'")] = "published"
     items: Annotated[
-        tuple[Items, ...], ONE_OR_MORE, _axis("'default', a number of items from 1, or a list of them")
+        tuple[Items, ...], ONE_OR_MORE, _axis("'default', a number of items above 0, or a list of them")
     ] = ("default",)
     data: Annotated[tuple[Data, ...], ONE_OR_MORE, _axis("'fixed', 'fresh', 'pipeline', or a list of them")] = (
         "fixed",
@@ -150,19 +150,19 @@ class Study:
     scale: Annotated[Literal["strong", "weak"], Key("'strong' or 'weak'")] = "strong"
     cores: Annotated[
         Literal["doubling", "all", "most"] | Counts,
-        _axis("'doubling', 'all', 'most', or counts from 1 such as \"1-20\" or [1, 2, 4]", _counts),
+        _axis("'doubling', 'all', 'most', or counts above 0 such as \"1-20\" or [1, 2, 4]", _counts),
     ] = "doubling"
-    replicas: Annotated[Literal["fill"] | Counts, _axis("'fill' or counts from 1 such as [1, 2, 4]", _counts)] = (1,)
+    replicas: Annotated[Literal["fill"] | Counts, _axis("'fill' or counts above 0 such as [1, 2, 4]", _counts)] = (1,)
     smt: Annotated[
-        Literal["doubling", "all"] | Counts, _axis("'doubling', 'all' or counts from 1 such as [1, 2]", _counts)
+        Literal["doubling", "all"] | Counts, _axis("'doubling', 'all' or counts above 0 such as [1, 2]", _counts)
     ] = (1,)
     placements: Annotated[Words, _axis(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
     quota: Annotated[
         tuple[Quota | Literal["none"], ...],
         ONE_OR_MORE,
-        _axis("'none', CPUs from 0.01 such as 1.5 or \"1500m\", or a list of them", _quotas),
+        _axis("'none', at least 0.01 CPUs such as 1.5 or \"1500m\", or a list of them", _quotas),
     ] = ("none",)
-    clients: Annotated[tuple[Count, ...], _axis('counts from 1 such as "1,2,4" or [1, 8, 64]', _counts)] = ()
+    clients: Annotated[tuple[Count, ...], _axis('counts above 0 such as "1,2,4" or [1, 8, 64]', _counts)] = ()
     rate: Annotated[tuple[Rate, ...], _axis("a rate above 0, or a list of them")] = ()
     within: Annotated[Word | None, Key('a domain such as "S0" or "M8"')] = None
     reserve: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Key('CPU numbers such as "0" or [0, 1]', _counts)] = ()
@@ -186,11 +186,11 @@ class Study:
     start: Annotated[Start, Key("'spawn' or 'fork'")] = "spawn"
     python: Annotated[Word | None, Key("the path of a Python interpreter or of a virtual environment")] = None
     design: Annotated[Literal["turns", "apart"], Key("'turns' or 'apart'")] = "turns"
-    rounds: Annotated[Count, Key("a number from 1")] = 10
+    rounds: Annotated[Count, Key("a whole number above 0")] = 10
     turn_seconds: Annotated[float, Meta(gt=0, le=3600), Key("seconds above 0, at most an hour")] = 1.0
-    steps: Annotated[Count | None, Key("a number from 1")] = None
+    steps: Annotated[Count | None, Key("a whole number above 0")] = None
     warmup: Annotated[int, Meta(ge=0, le=65536), Key("a number from 0")] = 0
-    launches: Annotated[Count, Key("a number from 1")] = 5
+    launches: Annotated[Count, Key("a whole number above 0")] = 5
     precision: Annotated[float, Meta(gt=0, lt=1), Key("a ratio above 0 and below 1, such as 0.01")] = 0.01
     max_seconds: Annotated[float, Meta(gt=0, le=86_400), Key("seconds above 0, at most a day")] = 60.0
     timeout_seconds: Annotated[float, Meta(gt=0, le=864_000), Key("seconds above 0, at most ten days")] = 600.0
@@ -239,7 +239,7 @@ def _check_names(study: Study) -> None:
         raise StudyError(f"two programs or workloads are called '{twice}'; choose a different name for each program")
     unknown = next((name for name in study.beside if name not in names), None)
     if unknown is not None:
-        raise StudyError(f"beside names '{unknown}', which the study does not measure; add it to its workloads")
+        raise StudyError(f"key 'beside' names '{unknown}', which the study does not measure; add it to 'workloads'")
     fixed = [program.name for program in study.programs if not program.scales_items]
     if study.scale == "weak" and fixed:
         raise StudyError(
@@ -291,7 +291,7 @@ def _check_loads(study: Study) -> None:
     needing = [program.name for program in study.programs if program.needs_others]
     if needing and (study.replicas != (1,) or study.beside):
         raise StudyError(
-            f"'{needing[0]}' needs the cores that it leaves for its load, so it cannot be measured in packs; leave "
+            f"'{needing[0]}' needs other cores for its load, so it cannot be measured in packs; leave "
             "replicas and beside out"
         )
     for axis in LOADS:

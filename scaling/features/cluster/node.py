@@ -115,7 +115,7 @@ def _refuse_another_machine(job: ShardJob) -> None:
         first = read_machine_facts(job.node_type) or {}
         if differences := machine_differences(first, here, same_host=False):
             raise NodeRefusedError(
-                f"the node differs from the first of its node type: {', '.join(differences)}; use another node type"
+                f"the node differs from the first node of its type: {', '.join(differences)}; use another node type"
             )
 
 

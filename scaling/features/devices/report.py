@@ -23,7 +23,7 @@ PAIRS_HINT = (
 )
 PROFILES_HINT = (
     "Values per step, averaged across launches, from a few profiled steps after the measured ones: the time that the "
-    "GPU runs kernels, the time that it copies, the share of copies in this busy time, the share of the step in which "
+    "GPU runs kernels, the time that it copies, the share of copies in the sum of both, the share of the step in which "
     "the GPU is idle, and the time that the host spends in driver calls."
 )
 

@@ -56,7 +56,7 @@ SLOWS_WORDS = {True: "slower", False: "no slowdown shown", None: "too few launch
 
 NOT_AVAILABLE = "energy is not available: no meter could be read during these runs"
 HINT = (
-    "Gross energy is all that the parts named in the table used during the counted steps; net energy excludes the "
+    "Gross energy is the total that the parts in the table used during the counted steps; net energy excludes the "
     "machine's idle power. No energy is reported for runs that shared the machine with other programs."
 )
 

@@ -57,7 +57,7 @@ def pack(
     ] = USUAL_QUANTILE,
     mode: Annotated[str, typer.Option("--mode", help="Mode of networks: train or infer.")] = "train",
     size: Annotated[str, typer.Option("--size", help="Size of networks: published or small.")] = "published",
-    smt: Annotated[str, typer.Option("--smt", help="Threads per core: 1, 2, 1,2 or all.")] = "1",
+    smt: Annotated[str, typer.Option("--smt", help="Threads per core: 1, 2, both (1,2) or all.")] = "1",
     placement: Annotated[str, typer.Option("--placement", help="Placement of the cores.")] = "compact",
     launches: Annotated[int, typer.Option(min=1, help="Number of launches of every division.")] = 5,
     rounds: Annotated[int, typer.Option(min=1, help="Number of turns of every division in a launch.")] = 10,

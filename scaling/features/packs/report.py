@@ -41,8 +41,8 @@ RATIO = "{:.3f}".format
 MEASURE_AGAIN = "measure more launches on a quiet machine (--launches, `scaling machine doctor`)"
 HINT = (
     "All replicas of a division run at once, each on its own cores, and only the time in which all of them run counts. "
-    "The promised throughput is the throughput of a lone replica with the same cores, which took turns with the "
-    "division, times the number of replicas."
+    "The promised throughput is the number of replicas times the throughput of one replica alone on the same cores, "
+    "measured in turns with the division."
 )
 # Levels at which replicas may share hardware, from the closest on, with their words.
 LEVELS = {"core": "its core", "l3": "its L3", "node": "its NUMA node", "socket": "its socket"}
@@ -167,7 +167,7 @@ def _others(choice: Choice) -> list[str]:
         measured = f"{_throughput_words(hoped)} items/s were measured" if hoped.throughput else "it was not measured"
         same = "the same division" if hoped is choice.best else "another division"
         sentences.append(
-            f"lone replicas promised the most with {division_words(hoped)}, {same}: "
+            f"the promise of lone replicas is highest with {division_words(hoped)}, {same}: "
             f"{with_interval(hoped.promised, figure)} items/s; {measured}"
         )
     if choice.unknown:

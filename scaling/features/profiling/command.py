@@ -49,7 +49,7 @@ ReproducibleTo = Annotated[
     float | None,
     typer.Option(
         metavar="POINTS",
-        help="Trace more processes until every share would change by fewer percentage points in a repeated profile.",
+        help="Trace more processes until a repeated profile would change every share by fewer percentage points.",
     ),
 ]
 Output = Annotated[
@@ -165,11 +165,12 @@ def _elsewhere(
 
 def _irreproducible(job: ProfileJob, traced: Sequence[TracedRow]) -> list[str]:
     differences = {
-        point: f"by {100 * most:.1f} points in the share of an op" if isfinite(most) else "by an unknown amount"
+        point: f"by {100 * most:.1f} percentage points in an op's share" if isfinite(most) else "by an unknown amount"
         for point, most in job.imprecise_points(traced).items()
     }
     return [
-        f"{point_words(point)}: not reproducible to {job.reproducible_to:g} points: a repeated profile may differ {by}"
+        f"{point_words(point)}: not reproducible to {job.reproducible_to:g} percentage points: a repeated profile may "
+        f"differ {by}"
         "; trace on a quieter machine or use more --steps"
         for point, by in differences.items()
     ]

@@ -332,7 +332,9 @@ def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
             f"{name} {interval_alone(seconds, duration, joint=' to ')}"
             for name, seconds in by_ops.imprecise_parts.items()
         ]
-        yield (f"{scaling.name}: the serial part of some ops is imprecise; on {threads} they may take: {_few(ranges)}")
+        yield (
+            f"{scaling.name}: the serial part of some ops is imprecise; on {threads} these ops may take: {_few(ranges)}"
+        )
 
 
 def _few(names: Sequence[str]) -> str:

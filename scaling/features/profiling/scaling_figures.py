@@ -143,9 +143,9 @@ def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
     if not losses:
         return NotDrawn("no workload lost a significant part of its efficiency on the traced numbers of threads")
     caption = (
-        "Efficiency lost on the largest traced number of threads: the part of a step beyond a perfect share of the "
-        "time on one thread. Each bar divides the loss among ops, the largest first, coloured by class. Ops that scale "
-        "better than perfectly are left out."
+        "Efficiency lost on the largest traced number of threads: the time of a step beyond its time on one thread "
+        "divided by the threads. Each bar divides the loss among ops, the largest first, coloured by class. Ops that "
+        "scale better than perfectly are left out."
     )
     return Drawing(caption, _losses_figure(losses))
 
@@ -199,7 +199,7 @@ def op_threads(result: OpEvaluation) -> Drawing | NotDrawn:
     scalings = [scaling for scaling in result.scalings if len(scaling.laws.times.threads) >= least]
     scalings.sort(key=lambda scaling: scaling.profiles[0].point.mode != "train")
     others = len(result.scalings) - len(scalings)
-    left_out = f" {others} traced on fewer than {least} numbers of threads are left out." if others else ""
+    left_out = f" Left out, because traced on fewer than {least} numbers of threads: {others}." if others else ""
     caption = (
         "Time per step of the parts that take longest on the most threads, each with its own Amdahl law. The dotted "
         "line is perfect scaling of the whole step. The main purpose of a part is below its name. More threads do not "

@@ -261,7 +261,7 @@ def _nearest(service: Service, promise: Promise) -> str:
     valid = [one for one in service.points if one.valid and one.rate]
     lowest = [latency.value for one in valid if promise.latency and (latency := one.figure(promise.latency))]
     if not valid:
-        return "no point is ok; measure on a quieter machine or with more launches"
+        return "no point is valid; measure on a quieter machine or with more launches"
     if lowest and not any(keeps_latency(one, promise) for one in valid):
         return f"the lowest {promise.latency} is {duration(min(lowest))}"
     return f"the highest rate is {figure(max(map(reached, valid)))} requests/s"

@@ -172,8 +172,8 @@ def _verdict(outcome: Outcome, grid: Grid, objective: str) -> str:
         return f"no answer yet for {objective}: {_unconfirmed(outcome, challenger, objective)}"
     if outcome.gain is None:
         return f"best for {objective}: {challenger}; the default failed"
-    others = f"; {outcome.disturbed} more were disturbed" if outcome.disturbed else ""
-    launches = f"{outcome.confirmations - outcome.disturbed} launches of both after the choice{others}"
+    others = f"; disturbed: {outcome.disturbed} more" if outcome.disturbed else ""
+    launches = f"{outcome.confirmations - outcome.disturbed} launches of each after the choice{others}"
     evidence = f"{_times_the_default(outcome.gain, objective)}, from {launches}"
     if outcome.beaten:
         return f"best for {objective}: {challenger}: {evidence}"
@@ -192,7 +192,7 @@ def _unconfirmed(outcome: Outcome, challenger: str, objective: str) -> str:
     if quiet >= FEWEST_CONFIRMATIONS:
         why = f"the interval of its gain spans more than a factor of {WIDEST_ANSWER:g}"
     disturbed, place = (
-        (f" ({outcome.disturbed} were disturbed)", " on a quieter machine") if outcome.disturbed else ("", "")
+        (f" (disturbed: {outcome.disturbed})", " on a quieter machine") if outcome.disturbed else ("", "")
     )
     remedy = f"run the same command with a larger --budget{place}"
     return f"the best alternative so far is {challenger}{seen}, but {why}{disturbed}, so the default is kept; {remedy}"

@@ -100,7 +100,7 @@ INTERRUPTS = Subject(
     "interrupts",
     "Each interrupt takes a CPU from the run for some microseconds and evicts part of its caches.",
     "Leave the CPU out with the study key `reserve`, or move the interrupt: find it in /proc/interrupts and write the "
-    "CPUs that may serve it to /proc/irq/NUMBER/smp_affinity_list (stop irqbalance, or it moves back).",
+    "CPUs that may serve it to /proc/irq/NUMBER/smp_affinity_list (stop irqbalance, which would move it back).",
 )
 TEMPERATURE = Subject(
     "temperature",
@@ -125,7 +125,7 @@ SMT = Subject(
     "SMT",
     "The hardware threads of a core share its units. A placement with smt=1 leaves the second thread idle, but the "
     "kernel may run other tasks there.",
-    "Nothing on a quiet machine; to be sure, echo off | sudo tee /sys/devices/system/cpu/smt/control",
+    "None needed on a quiet machine; to turn SMT off, run: echo off | sudo tee /sys/devices/system/cpu/smt/control",
 )
 CORE_TYPES = Subject(
     "core types",
@@ -135,8 +135,8 @@ CORE_TYPES = Subject(
 )
 OFFLINE = Subject(
     "offline CPUs",
-    "The curve ends before the machine does. Cores, caches or sockets that lack a CPU differ from the others, as do "
-    "points that include them.",
+    "The curve ends before the machine does. A core, cache or socket with an offline CPU differs from the others, and "
+    "so does every point that includes it.",
     "echo 1 | sudo tee /sys/devices/system/cpu/cpuNUMBER/online, or restrict placement to whole sockets or caches with "
     "the study key `within`.",
 )
@@ -155,15 +155,15 @@ QUOTA = Subject(
 )
 CPUSET = Subject(
     "cpuset",
-    "Only some of the machine's CPUs may be used. Others may use the rest, and share caches, memory, and cores that "
-    "are only partly allowed.",
+    "Only some of the machine's CPUs may be used. Other programs may use the rest, and then share caches, memory and "
+    "partly allowed cores with the run.",
     "Ask for whole cores, better whole caches or sockets (taskset, docker --cpuset-cpus, Slurm --exclusive), or leave "
     "partly allowed cores out with the study key `reserve`.",
 )
 THREAD_VARIABLES = Subject(
     "thread variables",
-    "Thread pools follow them silently. A sweep clears them for its runs, so its results are safe; a program started "
-    "by hand for comparison is not.",
+    "Thread pools follow these variables silently. A sweep clears them for its runs, so its results are safe; a "
+    "program started by hand for comparison is affected.",
     "Unset them in this shell and in its startup files.",
 )
 HUGE_PAGES = Subject(
@@ -187,17 +187,18 @@ ADDRESSES = Subject(
 METERS = Subject(
     "energy meters",
     "Energy is measured only if a meter may be read; nothing else depends on it.",
-    "Run as root, or have root give: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; for a GPU, install "
+    "Run as root, or have root run: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj; for a GPU, install "
     "the NVIDIA driver and, in your clone of scaling, run: pip install '.[energy]'",
 )
 CAPS = Subject(
     "caps",
-    "Only studies of caps limit power and clocks.",
+    "Caps of power and clocks matter only to studies that set them.",
     "Run as root, or leave these caps out of the study.",
 )
 VIRTUAL = Subject(
     "virtual machine",
     "A virtual CPU may share its core with others, may move between cores, and does not see the real clocks and "
     "caches: topology and results hold for this guest, not for the processor it names.",
-    "For results of the processor, measure on the host or a bare-metal instance; otherwise check steal in the rows.",
+    "For results that hold for the processor, measure on the host or a bare-metal instance; otherwise check steal in "
+    "the rows.",
 )

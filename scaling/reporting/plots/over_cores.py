@@ -45,7 +45,7 @@ from scaling.study.planning import Point
 VISIBLY = 0.04
 # The end of a curve over its last mark, on a linear axis.
 A_LITTLE = 1.25
-ONE_CORE_ONLY = "no point on more than one core was measured together with its one-core point"
+ONE_CORE_ONLY = "no point on more than one core was measured together with its baseline on one core"
 WEAK = "Weak scaling: items grow with cores, speedup is scaled speedup, and the law is Gustafson's."
 COMMON_EFFICIENCY = "efficiency relative to one core with one thread, %"
 COMMON_SPEEDUP = "speedup, times one core with one thread"
@@ -187,7 +187,9 @@ def together(evaluation: Evaluation) -> Drawing | NotDrawn:
     if max(core_counts(lines, EFFICIENCY), default=1) == 1:
         return NotDrawn(ONE_CORE_ONLY)
     if len(lines) <= MOST_TOGETHER:
-        return NotDrawn(f"`efficiency` draws up to {MOST_TOGETHER} series in one plot, and there are {len(lines)}")
+        return NotDrawn(
+            f"`efficiency` already draws all {len(lines)} series; `together` is for more than {MOST_TOGETHER}"
+        )
     levels = _levels(lines)
     most = max(map(len, levels))
     if most > MOST_LABELLED:
@@ -220,7 +222,7 @@ def _baseline_words(lines: Sequence[Line]) -> str:
     """The common baseline of SMT levels, if there are several."""
     if not any(line.common for line in lines):
         return ""
-    return "; all SMT levels are relative to one core with one thread, so that further threads can exceed 100 %"
+    return "; all SMT levels are relative to one core with one thread, so efficiency with SMT can exceed 100 %"
 
 
 def weak_words(lines: Sequence[Line]) -> str:
@@ -274,7 +276,7 @@ def smt(evaluation: Evaluation) -> Drawing | NotDrawn:
     lines = measured_lines(evaluation, SMT_YIELD)
     if not lines:
         several = any(line.point.smt > 1 for line in series_lines(evaluation))
-        reason = "no point with several threads per core was measured together with the same cores with one thread each"
+        reason = "no point with several threads per core was measured together with the same cores at one thread each"
         return NotDrawn(reason if several else "no point uses a second thread of a core")
     series = [replace(specify(line, SMT_YIELD, ()), remark="") for line in lines]
     limits = _around_one([mark.estimate for one in series for mark in one.marks])
@@ -299,7 +301,7 @@ def karp_flatt(evaluation: Evaluation) -> Drawing | NotDrawn:
     """Draw the serial fraction at every core count, and Amdahl's serial fraction as fitted."""
     lines = measured_lines(evaluation, KARP_FLATT)
     if not lines:
-        return NotDrawn("no point of fixed work on more than one core was measured together with its one-core point")
+        return NotDrawn("no point of fixed work on more than one core was measured together with its one-core baseline")
     series = [replace(specify(line, KARP_FLATT, ()), levels=_fitted_serial_fraction(line)) for line in lines]
     limits = _around_zero([mark.estimate for one in series for mark in one.marks])
     caption = (
@@ -342,7 +344,7 @@ def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
     limits = y_limits([series for group in groups for series in group], EFFICIENCY.least)
     titles = distinct_names(list(pairs))
     by_mode = [Panel(group, limits, title) for group, title in zip(groups, titles, strict=True)]
-    caption = f"Parallel efficiency of the same workload in each mode; unequal modes need different sizes. {MARKS}."
+    caption = f"Parallel efficiency of the same workload in each mode; modes that differ need different sizes. {MARKS}."
     return Drawing(caption, compile_figure(CoresFigure(by_mode, EFFICIENCY.y_label, ideal=100.0)))
 
 

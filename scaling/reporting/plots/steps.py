@@ -64,8 +64,8 @@ def steps(result: Evaluation) -> Drawing | NotDrawn:
         "Every column is a launch, and every dash a step (if there are many, a selection spread evenly by rank). The "
         "heavy line is the step time of the launch, the mean of the steps of its quiet turns. Times are relative to "
         "the step time of the point, which is written below with standard deviation (sd), coefficient of variation "
-        "(CV) and the 5 % and 95 % quantiles of all steps, means over launches. Warm-up beyond the axis is cut. If "
-        "columns differ in height, launches vary more than steps."
+        "(CV) and the 5 % and 95 % quantiles of all steps, each a mean over launches. Warm-up beyond the axis is cut. "
+        "If columns differ in height, launches vary more than steps."
     )
     return Drawing(caption, _figure(panels))
 

@@ -110,7 +110,7 @@ def _make_batches(network: Any, seed: int) -> list[Any]:
         signature(network.data).bind(seed)
     except TypeError as error:
         raise FeedingError(
-            'its data() returns one batch, which is data = "fixed"; let it take a seed, as in data(seed)'
+            'its data() takes no seed, so it suits only data = "fixed"; let it take one, as in data(seed)'
         ) from error
     return [network.data((seed + number) % SEEDS) for number in range(BATCHES)]
 

@@ -16,7 +16,7 @@ def test_fit_has_a_line_per_series_and_with_verbose_a_sentence(csv):
     assert completed.returncode == 0, completed.stderr
     header, line = completed.stdout.splitlines()
     assert (header.split()[0], line.split()[0]) == ("curve", "mine")
-    assert "mine: on the curve 64 cores are 15." in completed.stderr
+    assert "mine: on the curve 64 cores do 15." in completed.stderr
     assert "; Amdahl's law with a serial fraction of 4.97 % (" in completed.stderr
     assert "no clock was recorded" in completed.stderr
     assert "\x1b" not in completed.stdout
@@ -72,7 +72,7 @@ def test_two_core_counts_have_a_sentence(tmp_path):
         store.append(row)
     completed = scaling("fit", tmp_path / "two", "-v")
     assert completed.returncode == 0
-    assert "calibrated train: on the curve 2 cores are 1.8" in completed.stderr
+    assert "calibrated train: on the curve 2 cores do 1.8" in completed.stderr
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])

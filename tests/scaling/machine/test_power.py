@@ -49,7 +49,7 @@ def test_a_counter_for_root_alone_is_explained_in_a_sentence():
             found = find_meters(root)
     assert found.meters == ()
     assert found.problems == (
-        f"only root may read the energy of package 0 ({counter}); run as root, or have root give: chmod a+r {counter}",
+        f"only root may read the energy of package 0 ({counter}); run as root, or have root run: chmod a+r {counter}",
     )
 
 

@@ -160,7 +160,7 @@ REASONS = [
     (
         BeyondExtrapolation(0.9, inf, 16.0),
         "beyond-extrapolation",
-        "even twice the 16 cores measured, the limit of extrapolation, are too few for 90 % confidence",
+        "curves end at twice the 16 cores measured, which are too few for 90 % confidence",
     ),
     (WholeMachineKeeps(64), "whole-machine-keeps", "even all 64 cores of the machine reach it"),
     (

@@ -58,7 +58,7 @@ def test_every_output_says_the_same_numbers(fitted):
     sentence, row, facts = fit_sentence(fitted), cells(fitted), fit_facts(fitted)
     most = fitted.most_cores
     speedup = with_interval(fitted.speedup(most), figure)
-    assert f"{figure(most)} cores are {speedup} times one core" in sentence
+    assert f"{figure(most)} cores do {speedup} times the work of one core" in sentence
     assert row["speedup"] == speedup
     (point,) = [one for one in facts["curve"] if one["cores"] == most]
     assert point["speedup"]["value"] == fitted.speedup(most).value
@@ -103,7 +103,7 @@ def test_a_law_that_does_not_describe_a_series_has_no_serial_fraction_and_says_h
 
 def test_more_than_its_share_is_a_clause():
     excess = percent(SUPERLINEAR.superlinear.efficiency.value - 1.0)
-    assert f"16 cores do {excess} more than 16 times one" in fit_sentence(SUPERLINEAR)
+    assert f"16 cores do {excess} more than 16 times the work of one" in fit_sentence(SUPERLINEAR)
     assert "more than" not in fit_sentence(EXACT)
 
 

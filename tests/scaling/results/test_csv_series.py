@@ -74,7 +74,7 @@ def test_other_tools_dialects_are_understood(read, text):
         ("cores,seconds\n1,1\n2\n", "line 3 has 1 field … 2"),
         ("cores,seconds,seconds\n1,1,1\n", "line 1 has column 'seconds' twice"),
         ("cores,seconds,throughput\n1,1,1\n", "line 1 has both columns 'seconds' and 'throughput'"),
-        ("core,seconds\n1,1\n", "line 1 has no column 'cores' (it has core, seconds); is it 'core'?"),
+        ("core,seconds\n1,1\n", "line 1 has no column 'cores' (it has core, seconds); did you mean 'core'?"),
         ("cores,time\n1,1\n", "line 1 has no column 'seconds' or 'throughput' (it has cores, time)"),
         ("cores,seconds\n4,1\n4,1.1\n", "series 'mine' … (4)"),
         ('cores,seconds\n1,1\n2,"0.5\n', "is not CSV"),
@@ -123,8 +123,8 @@ def test_columns_of_other_names_are_mapped(tmp_path):
     ("columns", "sentence"),
     [
         ({"cores": "workers"}, "column 'workers' for cores;"),
-        ({"core": "threads"}, "column core=…: a CSV"),
-        ({}, "name cores with `columns=`"),
+        ({"core": "threads"}, "column core=…: no such column"),
+        ({}, "name the column for cores with `columns=`"),
     ],
 )
 def test_columns_that_are_not_there_are_refused(tmp_path, columns, sentence):

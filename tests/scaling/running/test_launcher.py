@@ -110,7 +110,11 @@ BAD_ENDS = [
     ("answers_rubbish", "failed", "that are not an answer"),
     ("answers_an_array", "failed", "that are not an answer"),
     ("answers_without_steps", "failed", "(Object missing required field `step_seconds`)"),
-    ("answers_otherwise key=step_seconds value=[0.1,-1]", "failed", "its steps take from -1 s to 0.1 s"),
+    (
+        "answers_otherwise key=step_seconds value=[0.1,-1]",
+        "failed",
+        "its answer has impossible step times, from -1 s to 0.1 s",
+    ),
     ("answers_otherwise key=step_seconds value=[]", "failed", "answer has no steps"),
     ("answers_otherwise key=items_per_step value=0", "failed", "0 items per step"),
     ("answers_otherwise key=turns value=overlapping", "failed", "turns do not add"),

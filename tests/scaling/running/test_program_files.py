@@ -126,7 +126,7 @@ def test_a_file_that_changed_is_refused_by_its_name(folder, study, edit, named):
     before = stored(study)
     edit(folder)
     with pytest.raises(
-        StoreError, match=rf"holds 1 run made before {named} changed \(2026-01-01 00:00 UTC\); .*`again=True`"
+        StoreError, match=rf"holds 1 run made before {named} changed \(runs of 2026-01-01 00:00 UTC\); .*`again=True`"
     ):
         refuse_changed_files(folder, [before], program_files(study))
 

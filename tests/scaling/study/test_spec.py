@@ -40,24 +40,24 @@ def test_a_number_under_an_unknown_key_is_pointed_to_the_workloads_parameters():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("cores = 0", "counts from 1"),
+        ("cores = 0", "counts above 0"),
         ('cores = "al"', "did you mean 'all'?"),
-        ("cores = true", "counts from 1"),
-        ('cores = "1-x"', "counts from 1"),
-        ("smt = []", "counts from 1"),
+        ("cores = true", "counts above 0"),
+        ('cores = "1-x"', "counts above 0"),
+        ("smt = []", "counts above 0"),
         ('size = "smal"', "did you mean 'small'?"),
-        ("launches = 0", "a number from 1"),
-        ("launches = 1.5", "a number from 1"),
+        ("launches = 0", "a whole number above 0"),
+        ("launches = 1.5", "a whole number above 0"),
         ("precision = 0", "above 0 and below 1"),
         ("max_seconds = -1", "above 0"),
         ("timeout_seconds = nan", "above 0"),
         ("jit = 1", "true or false"),
         ('intra = ["atuo"]', "did you mean 'auto'?"),
-        ("items = 0", "from 1"),
+        ("items = 0", "above 0"),
         ("seed = -1", "from 0"),
         ("reserve = [-1]", "CPU numbers"),
         ('data = "pipline"', "did you mean 'pipeline'?"),
-        ('data = "pipeline"\npipeline_threads = 0', "a number from 1"),
+        ('data = "pipeline"\npipeline_threads = 0', "a whole number above 0"),
         ('start = "forked"', "'spawn' or 'fork'; did you mean 'fork'?"),
         ('placements = "compac"', "did you mean 'compact'?"),
     ],
@@ -162,7 +162,7 @@ def test_a_wrong_value_given_in_python_is_refused_in_the_same_words(keys, messag
 
 
 def test_a_changed_study_is_checked_again():
-    with pytest.raises(StudyError, match=r"key 'launches' .* 0; .* 1"):
+    with pytest.raises(StudyError, match=r"key 'launches' .* 0; .* above 0"):
         replace(study(), launches=0)
 
 

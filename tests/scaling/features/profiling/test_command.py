@@ -111,7 +111,7 @@ def test_what_is_not_known_after_so_many_launches_is_said(folder):
     store.close()
     completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", "0.1", "-o", folder)
     assert "all 24 runs" in completed.stderr
-    assert "not reproducible to 0.1 points: " in completed.stderr
+    assert "not reproducible to 0.1 percentage points: " in completed.stderr
 
 
 def test_a_folder_of_traces_is_shown_again(profiled, folder):

@@ -54,7 +54,7 @@ def test_a_winner_is_named_with_its_gain_and_the_launches_that_confirmed_it():
     first, effort, recipe = tuning_answer(outcome_of(search, Estimate(2.0, 1.9, 2.1)), search.grid, search.objective)
     assert first == (
         "best for latency: intra 2, inter 1: 2.000 times as fast as the default (1.900 to 2.100), from 8 launches of "
-        "both after the choice"
+        "each after the choice"
     )
     first = tuning_answer(outcome_of(search, Estimate(2.0, 1.9, 2.1)), search.grid, "throughput")[0]
     assert mentions(first, "2.000 times … (1.900 to 2.100)")
@@ -100,7 +100,8 @@ def test_disturbed_launches_of_the_confirmation_are_counted_and_the_remedy_is_a_
     search = search_of()
     ended = replace(outcome_of(search, Estimate(1.3)), disturbed=5)
     assert mentions(
-        tuning_answer(ended, search.grid, search.objective)[0], "only 3 of the 6 … done (5 were … larger --budget on"
+        tuning_answer(ended, search.grid, search.objective)[0],
+        "only 3 of the 6 … done (disturbed: 5) … larger --budget on",
     )
 
 

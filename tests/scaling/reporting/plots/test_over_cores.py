@@ -272,7 +272,7 @@ def test_all_series_together_are_named_at_their_ends_and_apart_from_each_other(t
 def test_few_series_and_very_many_are_left_to_the_figure_of_efficiency(tmp_path):
     few = result("cores = [1, 2]\nlaunches = 2", tmp_path / "few")
     many = result(f"items = {list(range(1, 23))}\ncores = [1, 2]\nlaunches = 2", tmp_path / "many")
-    assert "`efficiency` draws up to 4 series" in nothing(few, "together")
+    assert "`together` is for more than 4" in nothing(few, "together")
     assert "22 series are too" in nothing(many, "together")
 
 

@@ -111,7 +111,7 @@ def test_a_pipeline_has_a_thread_per_cpu_unless_it_is_given_others():
 
 
 def test_data_that_makes_one_batch_is_refused_where_several_are_needed():
-    with pytest.raises(FeedingError, match=r"data\(\) returns one batch,"):
+    with pytest.raises(FeedingError, match=r"data\(\) takes no seed,"):
         batches(1, Source("fresh"), lambda: numbers())
     assert len(batches(1, Source("fixed"), lambda: numbers())) == 1
 
