@@ -188,7 +188,10 @@ def _json_keys() -> list[str]:
         keys = [sorted(schema["$defs"][head.rpartition("/")[2]]["properties"]) for head in heads]
         shown = ["; ".join(", ".join(f"`{key}`" for key in each if key != "schema") for each in keys)]
         rows.append((f"`{command}`", shown[0]))
-    return table(("command", "keys besides `schema`; semicolons separate alternatives"), rows)
+    return table(
+        ("command", "keys besides `schema`; semicolons separate the forms of its object, which depend on the options"),
+        rows,
+    )
 
 
 def _meanings(section: str, names: Iterable[str]) -> list[str]:

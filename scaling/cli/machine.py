@@ -37,7 +37,13 @@ def place(
     smt: Annotated[int, Option(metavar="T", help="Hardware threads per core.")] = 1,
     placement: Annotated[str, Option(metavar="P", help=f"{', '.join(policies.POLICIES)} or cpus:LIST.")] = "compact",
     reserve: Annotated[str, Option(metavar="LIST", help="CPUs to leave free, with their whole cores.")] = "",
-    within: Annotated[str | None, Option(metavar="D", help="Only in this domain: N, S0, D0, M8, C3.")] = None,
+    within: Annotated[
+        str | None,
+        Option(
+            metavar="D",
+            help="Only in this domain: N (machine), S0 (socket), D0 (die), M8 (NUMA node) or C3 (last-level cache).",
+        ),
+    ] = None,
     core_type: Annotated[str | None, Option(metavar="K", help="Only cores of this type.")] = None,
     root: Root = HERE,
     as_json: Json = False,

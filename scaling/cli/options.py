@@ -38,7 +38,8 @@ Source = Annotated[
 CoresFrom = Annotated[
     str | None,
     Option(
-        metavar="NAME", help="In another tool's file, the parameter for the number of cores; default cores or threads."
+        metavar="NAME",
+        help="In another tool's file, the parameter with the number of cores; default: `cores` or else `threads`.",
     ),
 ]
 Columns = Annotated[
@@ -58,7 +59,12 @@ Ceilings = Annotated[
 ]
 Physical = Annotated[
     int | None,
-    Option(metavar="CORES", min=1, max=2**30, help="In a CSV, counts above this use second threads of the same cores."),
+    Option(
+        metavar="CORES",
+        min=1,
+        max=2**30,
+        help="Number of physical cores in a CSV's machine; counts above it are second threads of these cores.",
+    ),
 ]
 Full = Annotated[
     bool, Option("--full", help="Keep personal data: user, home, PATH-like variables, values that look like secrets.")

@@ -38,7 +38,12 @@ def plot(
     kinds: Annotated[list[str] | None, Argument(metavar="KIND", help=help_text(), show_default=False)] = None,
     output: Annotated[
         Path | None,
-        Option("-o", "--output", metavar="DIR", help="Output folder; default figures/ in DIR or beside FILE."),
+        Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Output folder; default: figures/ in the results folder, or beside the input file.",
+        ),
     ] = None,
     formats: Annotated[list[Format] | None, Option("--format", help="A format; may be repeated; default all.")] = None,
     target: Annotated[

@@ -16,7 +16,12 @@ def report(
     source: Source,
     output: Annotated[
         Path | None,
-        Option("-o", "--output", metavar="FILE.html", help="Output file; default DIR/report.html or FILE.html."),
+        Option(
+            "-o",
+            "--output",
+            metavar="FILE.html",
+            help="Output file; default: report.html in the results folder, or the input file's name with .html.",
+        ),
     ] = None,
     target: Annotated[
         float | None, Option(metavar="X", help="Units per second at which node types are compared.")

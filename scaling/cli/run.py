@@ -43,7 +43,7 @@ def run(
     placement: Annotated[list[str] | None, Option(help="Placement of the cores; may be repeated.")] = None,
     launches: Annotated[
         int | None,
-        Option(min=1, help=f"Launches per core count; default {LAUNCHES}, {SERVICE_LAUNCHES} for a service."),
+        Option(min=1, help=f"Launches per core count; default {LAUNCHES} ({SERVICE_LAUNCHES} for a service)."),
     ] = None,
     budget: Annotated[str | None, Option(metavar="TIME", help="Measure for this long, such as 10m.")] = None,
     timeout: Annotated[float, Option(metavar="SECONDS", help="Kill an execution after this time.")] = 600.0,
@@ -104,7 +104,9 @@ def run(
         ),
     ] = None,
     port: Annotated[int | None, Option(help="The server's port, if its command has no {port}.")] = None,
-    rounds: Annotated[int, Option(min=1, help="Counted loads per launch of a service.")] = SERVICE_ROUNDS,
+    rounds: Annotated[
+        int, Option(min=1, help="Counted executions of the load generator per launch of a service.")
+    ] = SERVICE_ROUNDS,
     weak: Annotated[bool, Option("--weak", help="Weak scaling: {items} grows with the cores.")] = False,
     output: Annotated[
         Path | None, Option("-o", "--output", metavar="DIR", help="Results folder; default results/NAME.")

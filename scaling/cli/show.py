@@ -46,7 +46,11 @@ def show(
     why: Annotated[bool, Option("--why", help="Causes of lost efficiency at every point, and peak memory.")] = False,
     quantiles: Annotated[bool, Option("--quantiles", help="Median, p95, p99, sd and CV of step times.")] = False,
     sections: Annotated[
-        bool, Option("--sections", help="INIT, SETUP, RUN, MAIN and WALL of whole processes, normalised.")
+        bool,
+        Option(
+            "--sections",
+            help="INIT, SETUP, RUN, MAIN and WALL times of whole processes, relative to WALL on the most cores.",
+        ),
     ] = False,
     cores_from: CoresFrom = None,
     columns: Columns = None,

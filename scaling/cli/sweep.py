@@ -43,8 +43,8 @@ def sweep(
         str | None,
         Option(
             metavar="TIME",
-            help="Measure for this long, such as 10m: whole blocks first, then launches for the points with the "
-            "widest intervals.",
+            help="Measure for this long, such as 10m: first in whole blocks (one launch of every point), then in "
+            "launches of the points with the widest intervals.",
         ),
     ] = None,
     retry_failed: RetryFailed = False,

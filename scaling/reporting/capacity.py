@@ -155,7 +155,7 @@ def basis_words(basis: Basis) -> str:
     words = {
         Grounds.MEASURED: "",
         Grounds.BETWEEN: f"interpolated between {' and '.join(counts)} cores",
-        Grounds.BELOW: f"extrapolated: fewer than {counts[0] if counts else ''} cores, the smallest count measured",
+        Grounds.BELOW: f"extrapolated: below {counts[0] if counts else ''} cores, which is the smallest count measured",
         Grounds.BEYOND: "extrapolated",
     }[basis.grounds]
     return f"{words} (its own point was left out)" if basis.own_left_out else words

@@ -109,10 +109,10 @@ def caps(result: Evaluation) -> Drawing | NotDrawn:
     if not trades:
         return NotDrawn("no workload was metered at two points; measure more core counts, power caps or clock caps")
     caption = (
-        "Energy against time per item, relative to the fastest point without a cap or, if all are capped, under the "
-        "loosest cap. Bars are 95 % intervals of the energy, drawn to at most half the value on either side. For each "
-        "size, a line joins its caps from the loosest to the tightest; another line joins the sizes without a cap. A "
-        "mark is hollow if another point takes both less energy and less time."
+        "Energy against time per item, relative to the fastest point without a cap. If all are capped, relative to "
+        "the fastest under the loosest cap. Bars are 95 % intervals of the energy, drawn to at most half the value on "
+        "either side. For each size, a line joins its caps from the loosest to the tightest; another line joins the "
+        "sizes without a cap. A mark is hollow if another point takes both less energy and less time."
     )
     return Drawing(caption, _caps_figure(trades))
 

@@ -206,7 +206,9 @@ def section(result: Evaluation) -> Section | None:
     if not blocks:
         return None
     if pairs := result.subject(slowdowns):
-        caption = "Step time of each workload beside another or itself, relative to running alone"
+        caption = (
+            "Step time of each workload next to another workload or a second copy of itself, relative to running alone"
+        )
         sentences, table = [*map(slowdown_sentence, pairs)], slowdown_table(pairs)
         blocks.append(Block(heading="Workloads side by side", sentences=sentences, table=table, caption=caption))
     return Section("packs", "Replicas", "Replicas and cores", [*blocks, Block(hint=HINT)])

@@ -49,7 +49,7 @@ ReproducibleTo = Annotated[
     float | None,
     typer.Option(
         metavar="POINTS",
-        help="Trace more processes until a repeated profile would change every share by fewer percentage points.",
+        help="Trace more processes until a repeated profile changes no share by POINTS percentage points or more.",
     ),
 ]
 Output = Annotated[

@@ -89,7 +89,7 @@ def test_a_size_that_was_not_measured_says_how_it_stands_to_those_that_were():
     assert words == [
         "",
         "interpolated between 2 and 4 cores",
-        "extrapolated: fewer than 2 cores, the smallest count measured (its own point was left out)",
+        "extrapolated: below 2 cores, which is the smallest count measured (its own point was left out)",
         "extrapolated",
     ]
     assert ", interpolated between 8 and 16 cores" in answer_sentence(answer(FIT, Question(Goal.THROUGHPUT, 6.0)))
