@@ -136,8 +136,8 @@ STEAL = Rule(
 TOO_SHORT_TO_SEE = Rule(
     "too-short-to-see",
     "its turns are so short that others may have used up to {amount:.2f} CPUs unseen",
-    "the time of other processes is counted in ticks of 0.01 s, so a turn shorter than 0.1 s times the square root of "
-    "its number of CPUs can hide more of it than the limits for steal and foreign load allow",
+    "the time of other processes is counted in ticks of 0.01 s; if a turn is shorter than 0.1 s times the square root "
+    "of its number of CPUs, they can use more time unseen than the limits for steal and foreign load allow",
     limit=0.1,
 )
 THROTTLED = Rule(
@@ -175,7 +175,7 @@ FIXED_TIME = Rule(
     "fixed-time",
     "it takes as long as on one core while its CPU time grows with the cores, like a program that runs for a fixed "
     "time or spins; if it prints its throughput, set `throughput` to a pattern that matches it",
-    "a program whose CPU time grows with the cores, but not its speed, runs for a fixed time, or its threads spin: its "
+    "if CPU time grows with the cores but speed does not, a program runs for a fixed time or its threads spin, and its "
     "time does not show how it scales",
     Verdict.NOT_VALID,
     limit=0.05,

@@ -54,7 +54,8 @@ Ceilings = Annotated[
     str | None,
     Option(
         metavar="DIR|GFLOP/s,GB/s",
-        help="Results of `scaling sweep ceilings`, or peak rates, to show what limits workloads under caps.",
+        help="Results of `scaling sweep ceilings`, or peak rates, to show what limits workloads under power or "
+        "clock caps.",
     ),
 ]
 Physical = Annotated[
@@ -63,7 +64,7 @@ Physical = Annotated[
         metavar="CORES",
         min=1,
         max=2**30,
-        help="Number of physical cores in a CSV's machine; counts above it are second threads of these cores.",
+        help="Physical cores of the machine that a CSV was measured on; larger counts use their second threads.",
     ),
 ]
 Full = Annotated[

@@ -260,11 +260,11 @@ def sizing_reason_sentence(reason: sizing.SizingReason) -> str:
             few = (
                 f"the {reason.cores} cores of {reason.machine} are too few"
                 if isinstance(reason, sizing.MachineTooSmall)
-                else f"curves end at twice the {reason.measured:g} cores measured, which are too few"
+                else f"curves end at twice the {reason.measured:g} cores measured, and even that is too few"
             )
             return f"{few} for {100 * reason.assurance:g} % confidence{about}"
         case sizing.WholeMachineKeeps(cores):
-            return f"even all {cores} cores of the machine reach it"
+            return f"it is reached even on all {cores} cores of the machine"
         case sizing.ExtrapolationEnds(cores, measured):
             return f"more cores may reach it too, but a curve up to {measured:g} cores is extrapolated only to {cores}"
         case sizing.SimilarCost(fewest, most, share_more):

@@ -35,11 +35,11 @@ def _relative(spread: Spread) -> str:
 
 def sections_notes(sections: SectionsOfRuns) -> list[str]:
     """The unit of the sections, and the runs without sections."""
-    forked = f"left out: {count(sections.forked, 'forked run')}, whose imports a server did, so no section has them"
+    forked = f"left out: {count(sections.forked, 'forked run')}, as a server did their imports, which no section has"
     turns = f"left out: {count(sections.in_turns, 'run')} in turns, as the wall time includes the turns of other runs"
     return [
-        "INIT, SETUP, RUN, MAIN and WALL are relative to the wall time of the same workload on the most cores, on the "
-        "CPU alone if that was measured; values are medians over launches with their range",
+        "INIT, SETUP, RUN, MAIN and WALL are relative to the wall time of the same workload on the most cores, without "
+        "the GPU if that was measured; values are medians over launches with their range",
         *([forked] if sections.forked else []),
         *([turns] if sections.in_turns else []),
     ]

@@ -388,7 +388,10 @@ def _process(name: str, about: Mapping[str, Any], seconds: float, counts: CoreCo
     cores = counts.among(about) or (named[1] if named else counts.in_file_name())
     if cores is None:
         raise counts.refuse(
-            name, (), "name the benchmark bench[threads=4], set its metadata, or pass a folder with one file per count"
+            name,
+            (),
+            "name the benchmark bench[threads=4], put the number into its metadata, or pass a folder with one file per "
+            "count",
         )
     return ToolRun(named[0] if named else name, cores, seconds)
 

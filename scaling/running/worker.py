@@ -401,8 +401,8 @@ def _own_times(returned: Any) -> list[float]:
         return [float(seconds) for seconds in returned]
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"`step` returned a value of type {type(returned).__name__}; return nothing, or a list of the seconds of "
-            "steps that it has timed itself"
+            f"`step` returned a value of type {type(returned).__name__}; return nothing or, if it times "
+            "its steps itself, a list of their seconds"
         ) from error
 
 

@@ -280,8 +280,8 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
     cpus = lists * packs * sum(smt * min(number, most) for smt, cores in counts for number in cores)
     if runs > MOST_RUNS or cpus > MOST_LISTED_CPUS:
         raise StudyError(
-            f"study '{study.name}' has {runs:,} runs that list {cpus:,} CPUs, but the limits are {MOST_RUNS:,} runs "
-            f"and {MOST_LISTED_CPUS:,} CPUs; use fewer cores, launches or workloads"
+            f"study '{study.name}' has {runs:,} runs with {cpus:,} CPUs in their lists, but the limits are "
+            f"{MOST_RUNS:,} runs and {MOST_LISTED_CPUS:,} listed CPUs; use fewer cores, launches or workloads"
         )
 
 

@@ -100,7 +100,7 @@ class Program:
 
     name: Annotated[str, Meta(pattern=r"^[\w.+-]+$", max_length=100), Key("a name of letters, digits and . _ + -")]
     command: Annotated[CommandLine, _COMMAND]
-    env: Annotated[Variables, Key('a table such as { KEY = "value", OF_THE_SHELL = {} }', _pairs)] = ()
+    env: Annotated[Variables, Key('a table such as { KEY = "value", FROM_THE_SHELL = {} }', _pairs)] = ()
     cwd: Annotated[str | None, Key("a folder")] = None
     stdin: Annotated[str | None, Key("a file")] = None
     setup: Annotated[CommandLine | None, _COMMAND] = None

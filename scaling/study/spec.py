@@ -137,7 +137,9 @@ class Study:
     ] = ()
     beside: Annotated[Names, _axis("names of workloads or programs of the study")] = ()
     modes: Annotated[
-        tuple[Mode, ...], ONE_OR_MORE, _axis("'train', 'infer' or both in a list, or 'run' for what does neither")
+        tuple[Mode, ...],
+        ONE_OR_MORE,
+        _axis("'train', 'infer' or both in a list, or 'run' for a workload that does neither"),
     ] = ("train",)
     size: Annotated[Literal["published", "small"], Key("'published' or 'small'")] = "published"
     items: Annotated[

@@ -302,7 +302,7 @@ def by_settings(fits: Sequence[SeriesFit]) -> list[SeriesFit]:
 def _too_few_counts(series: Series) -> str:
     """The reason why a series has no curve: one count was measured, or all but one are disturbed or not valid."""
     only_count = ", ".join(f"{cores:g}" for cores in sorted(set(series.cores)))
-    needs = "a curve needs at least two"
+    needs = "a curve needs at least two core counts"
     if not series.left_out:
         return f"was measured at one core count only ({only_count}); {needs}"
     broken = ", ".join(dict.fromkeys(rule for out in series.left_out for rule in out.rules))

@@ -35,7 +35,8 @@ from scaling.study.planning import Point
 def efficiency(node_types: Sequence[NodeTypeEvaluation]) -> Drawing | NotDrawn:
     """Draw the parallel efficiency of every node type relative to its own one core."""
     caption = (
-        f"Speedup divided by cores; every node type is relative to its own speed on one core. {MARKS}; lines are laws."
+        "Speedup divided by cores; every node type is relative to its own speed on one core. "
+        f"{MARKS}; lines are fitted curves."
     )
     return _over_one_core(node_types, EFFICIENCY, caption, ideal=100.0)
 
@@ -44,7 +45,7 @@ def speedup(node_types: Sequence[NodeTypeEvaluation]) -> Drawing | NotDrawn:
     """Draw the speedup of every node type relative to its own one core."""
     caption = (
         "Speedup relative to one core of the same node type. On the dotted line, every core adds as much as the first. "
-        f"{MARKS}; lines are laws."
+        f"{MARKS}; lines are fitted curves."
     )
     return _over_one_core(node_types, SPEEDUP, caption, ideal="linear", log_y=True)
 
@@ -75,7 +76,10 @@ def capacity(node_types: Sequence[NodeTypeEvaluation], target: float | None = No
         replace(_panel(name, group, reach_target(y_limits(group, 0.0), target)), target=target_level(target))
         for name, group in groups.items()
     ]
-    caption = f"Work per second: a node type may scale worse than another and still be faster. {MARKS}; lines are laws."
+    caption = (
+        "Work per second: a node type may scale worse than another and still be faster. "
+        f"{MARKS}; lines are fitted curves."
+    )
     return Drawing(caption, compile_figure(CoresFigure(panels, THROUGHPUT.y_label, share_y=False, linear=True)))
 
 

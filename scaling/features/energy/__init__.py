@@ -8,7 +8,7 @@ FEATURE = Feature(
         FigureKind(
             "caps",
             "Energy against time",
-            "energy against time of every size and cap, relative to no cap",
+            "energy against time, relative to no cap, for every size and cap",
             "rows",
             f"{__name__}.figures:caps",
         ),

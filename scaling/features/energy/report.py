@@ -280,7 +280,7 @@ def cap_sentences(effects: Sequence[CapEffect], rooflines: Rooflines) -> list[st
         by_caps.setdefault(", ".join(caps_words(one.summary.point)), []).append(one)
     untested = [caps for caps, members in by_caps.items() if all(one.slows is None for one in members)]
     sentences = [_cap_sentence(caps, by_caps[caps], rooflines) for caps in by_caps if caps not in untested]
-    too_few = f"too few launches to see which workloads these caps slow: {'; '.join(untested)}"
+    too_few = f"too few launches to see whether these caps slow any workload: {'; '.join(untested)}"
     return [*sentences, too_few] if untested else sentences
 
 

@@ -167,7 +167,7 @@ def _others(choice: Choice) -> list[str]:
         measured = f"{_throughput_words(hoped)} items/s were measured" if hoped.throughput else "it was not measured"
         same = "the same division" if hoped is choice.best else "another division"
         sentences.append(
-            f"the promise of lone replicas is highest with {division_words(hoped)}, {same}: "
+            f"replicas measured alone promise the most with {division_words(hoped)}, {same}: "
             f"{with_interval(hoped.promised, figure)} items/s; {measured}"
         )
     if choice.unknown:

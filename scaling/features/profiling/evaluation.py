@@ -79,7 +79,7 @@ class Scaling:
         found = {(step.point.size, step.items, step.threads): step for step in same}.get((point.size, items, threads))
         ops = {name: seconds for name, seconds in ((found and found.parts) or {}).items() if name not in NOT_OPS}
         unknown = ops.keys() - set(self.laws.times.names)
-        refuse_ops(ops, unknown, "its op time there is in ops that were not profiled here")
+        refuse_ops(ops, unknown, "its measured op time is in ops that were not profiled")
         return found
 
 

@@ -85,8 +85,9 @@ def ceiling_laws(times: PartTimes, here: Speeds, size: int = DRAWS) -> StepLaws:
     traced = [count for count in times.threads if {MATMUL, STREAM} <= set(here.rates.get(count, ()))]
     if len(traced) < 2 or 1 not in here.rates:
         raise FitError(
-            f"{here.name} has ceilings for {', '.join(map(str, traced)) or 'none'} of the traced numbers of threads "
-            f"({', '.join(map(str, times.threads))}); laws need ceilings for at least two of them, and for one core"
+            "laws need ceilings for one core and for at least two of the traced numbers of threads "
+            f"({', '.join(map(str, times.threads))}), but {here.name} has them for "
+            f"{', '.join(map(str, traced)) or 'none'}"
         )
     one, *relative = _capacities(here, times.names, traced, 1 + size, SEED)
     laws = laws_of(times.only(traced), size, np.stack(relative, axis=1))

@@ -143,9 +143,9 @@ def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
     if not losses:
         return NotDrawn("no workload lost a significant part of its efficiency on the traced numbers of threads")
     caption = (
-        "Efficiency lost on the largest traced number of threads: the time of a step beyond its time on one thread "
-        "divided by the threads. Each bar divides the loss among ops, the largest first, coloured by class. Ops that "
-        "scale better than perfectly are left out."
+        "Efficiency lost on the largest traced number of threads: how much longer a step takes than its time on one "
+        "thread divided by the number of threads. Each bar divides the loss among ops, the largest first, coloured by "
+        "class. Ops that scale better than perfectly are left out."
     )
     return Drawing(caption, _losses_figure(losses))
 

@@ -173,7 +173,7 @@ def _verdict(outcome: Outcome, grid: Grid, objective: str) -> str:
     if outcome.gain is None:
         return f"best for {objective}: {challenger}; the default failed"
     others = f"; disturbed: {outcome.disturbed} more" if outcome.disturbed else ""
-    launches = f"{outcome.confirmations - outcome.disturbed} launches of each after the choice{others}"
+    launches = f"{outcome.confirmations - outcome.disturbed} launches of each of the two after the choice{others}"
     evidence = f"{_times_the_default(outcome.gain, objective)}, from {launches}"
     if outcome.beaten:
         return f"best for {objective}: {challenger}: {evidence}"

@@ -59,8 +59,8 @@ def _caption(target: float | None) -> str:
         else "the recommended size, beyond which more cores add little"
     )
     return (
-        "Throughput over cores. The line is the median prediction, and the band is the range of a new turn on this "
-        f"host: a turn is above the lower edge with a probability of {100 * ASSURANCE:.0f} %. The vertical line is "
+        "Throughput over cores. The line is the median prediction. A new turn on this host is expected within the "
+        f"band: it is above the lower edge with a probability of {100 * ASSURANCE:.0f} %. The vertical line is "
         f"{size}. Dashed and shaded parts are extrapolated, up to twice the largest count measured. {MARKS}."
     )
 

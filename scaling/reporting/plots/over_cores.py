@@ -344,7 +344,10 @@ def modes(evaluation: Evaluation) -> Drawing | NotDrawn:
     limits = y_limits([series for group in groups for series in group], EFFICIENCY.least)
     titles = distinct_names(list(pairs))
     by_mode = [Panel(group, limits, title) for group, title in zip(groups, titles, strict=True)]
-    caption = f"Parallel efficiency of the same workload in each mode; modes that differ need different sizes. {MARKS}."
+    caption = (
+        "Parallel efficiency of the same workload in each mode; if the curves differ, the modes need different "
+        f"numbers of cores. {MARKS}."
+    )
     return Drawing(caption, compile_figure(CoresFigure(by_mode, EFFICIENCY.y_label, ideal=100.0)))
 
 

@@ -44,8 +44,8 @@ def open_pipeline(pool: list[Any], photographs: bool, threads: int) -> Feed:
     sizes = Counter(np.shape(array)[:1] for batch in pool for array in tf.nest.flatten(batch))
     if len(sizes) != 1 or () in sizes:
         raise FeedingError(
-            'data = "pipeline" needs arrays with one entry per item, but the arrays of data() have '
-            f"{', '.join(str(size[0]) if size else 'no' for size in sizes)} entries"
+            'data = "pipeline" needs arrays with one entry per item, but the arrays of data() have these numbers of '
+            f"entries: {', '.join(str(size[0]) if size else 'none' for size in sizes)}"
         )
     (items,) = next(iter(sizes))
     inputs = tf.nest.map_structure(lambda *arrays: _stored_input(arrays, photographs), *(batch[0] for batch in pool))

@@ -160,9 +160,9 @@ REASONS = [
     (
         BeyondExtrapolation(0.9, inf, 16.0),
         "beyond-extrapolation",
-        "curves end at twice the 16 cores measured, which are too few for 90 % confidence",
+        "curves end at twice the 16 cores measured, and even that is too few for 90 % confidence",
     ),
-    (WholeMachineKeeps(64), "whole-machine-keeps", "even all 64 cores of the machine reach it"),
+    (WholeMachineKeeps(64), "whole-machine-keeps", "it is reached even on all 64 cores of the machine"),
     (
         ExtrapolationEnds(32, 16.0),
         "extrapolation-ends",

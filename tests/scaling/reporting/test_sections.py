@@ -34,7 +34,7 @@ def test_runs_that_were_forked_are_told_of():
     rows = made("cores = [1, 2]\nlaunches = 3")
     first, *others = sections_notes(sections_of([replace(rows[0], run=replace(rows[0].run, start="fork")), *rows[1:]]))
     assert "relative to the wall time" in first
-    assert others == ["left out: 1 forked run, whose imports a server did, so no section has them"]
+    assert others == ["left out: 1 forked run, as a server did their imports, which no section has"]
 
 
 def test_the_sections_of_a_point_are_columns_of_a_table_too():

@@ -173,7 +173,7 @@ def test_a_ceiling_that_was_not_measured_is_named():
 
 def test_laws_need_the_ceilings_of_two_numbers_of_threads():
     alone = {1: SMALL[0][1]}, SMALL[1]
-    with pytest.raises(FitError, match=r"ceilings for 1 of .* threads \(1, 2\);"):
+    with pytest.raises(FitError, match=r"threads \(1, 2\), but .* for 1"):
         ceiling_laws(traces_on(SMALL), speeds(alone))
 
 

@@ -54,7 +54,7 @@ def test_a_winner_is_named_with_its_gain_and_the_launches_that_confirmed_it():
     first, effort, recipe = tuning_answer(outcome_of(search, Estimate(2.0, 1.9, 2.1)), search.grid, search.objective)
     assert first == (
         "best for latency: intra 2, inter 1: 2.000 times as fast as the default (1.900 to 2.100), from 8 launches of "
-        "each after the choice"
+        "each of the two after the choice"
     )
     first = tuning_answer(outcome_of(search, Estimate(2.0, 1.9, 2.1)), search.grid, "throughput")[0]
     assert mentions(first, "2.000 times … (1.900 to 2.100)")

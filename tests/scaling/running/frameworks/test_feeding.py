@@ -117,7 +117,7 @@ def test_data_that_makes_one_batch_is_refused_where_several_are_needed():
 
 
 def test_arrays_without_an_entry_per_item_have_no_pipeline():
-    with pytest.raises(FeedingError, match="3, 2 entries"):
+    with pytest.raises(FeedingError, match="entries: 3, 2"):
         batches(1, Source("pipeline"), lambda seed: (np.zeros((3, 2)), np.zeros(2)))
 
 
