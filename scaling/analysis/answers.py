@@ -88,7 +88,7 @@ def _answer(settings: Point, series: Sequence[ScalingPoint], limits: ScalingLimi
     if answer.cores is None or any(map(_is_scattered, ends)):
         return _without_answer(blank, series)
     answer = _as_measured(answer, series)
-    most = max(point.summary.point.cores for point in series if point.valid or answer.at_least)
+    most = max(point.summary.point.cores for point in series if point.summary.valid or answer.at_least)
     larger = sorted(cores for cores in counts if cores > most)
     return replace(answer, is_most=answer.cores == most, left_out=tuple(larger))
 

@@ -53,6 +53,12 @@ def test_the_most_measured_are_given_where_all_pay():
     assert (found.cores, found.is_most, found.left_out) == (2, True, ())
 
 
+def test_without_a_measured_baseline_the_curve_answers():
+    found = answer_of(launches_of({2: 5.5, 4: 3.2, 8: 2.0}))
+    assert (found.code, found.cores, found.is_most, found.by_curve) == (AnswerCode.GIVE, 8, True, True)
+    assert found.left_out == ()
+
+
 def test_one_core_is_given_where_no_other_pays_and_compared_with_the_most():
     found = answer_of(launches_of({1: 1.0, 2: 1.0, 4: 1.0}))
     assert (found.cores, found.compared) == (1, 4)
