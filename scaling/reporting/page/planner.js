@@ -25,7 +25,7 @@ function promiseWords(question, allocation, { unit, words }) {
 
 function crowdingWords({ crowding }) {
   if (crowding === null) return "if replicas do not disturb each other";
-  return `each ${percent(crowding - 1)} slower beside the others, the largest slowdown measured in packs`;
+  return `each ${percent(crowding - 1)} slower beside the others (the largest slowdown measured in packs)`;
 }
 
 function sentence(series, question, { status, allocation, reason, replicas }) {
