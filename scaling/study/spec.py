@@ -389,7 +389,11 @@ def inputs_of(study: Study) -> list[dict[str, Any]]:
 
 def subjects_of(study: Study) -> list[dict[str, Any]]:
     """The names and modes of workloads, and the loads of services."""
-    subjects = [{"workload": name, "mode": mode} for name, mode in product(workload_names(study), study.modes)]
+    subjects: list[dict[str, Any]] = [
+        {"workload": name, "mode": mode}
+        for name, text in workload_names(study).items()
+        for mode in ([PROGRAM_MODE] if short_program(text) else study.modes)
+    ]
     for program in study.programs:
         loads = values_of(study, *(load for load in LOADS if load in program.names))
         subjects += [{"workload": program.name, "mode": PROGRAM_MODE, **values} for values in loads]

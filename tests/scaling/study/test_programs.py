@@ -60,6 +60,11 @@ def test_points_of_a_program_have_its_name_and_no_mode():
     assert runs[0].point.subject in ("zstd", "sysbench")
 
 
+def test_a_program_among_the_workloads_has_no_mode_either():
+    runs = plan(read('workloads = ["command: true", "calibrated"]\nmodes = ["train", "infer"]'), machine(1)).runs
+    assert {run.point.subject for run in runs} == {"command: true", "calibrated train", "calibrated infer"}
+
+
 def test_placeholders_are_filled_in_and_all_other_braces_are_left_alone():
     values = {"threads": 8, "cpus": "0-7"}
     assert fill('-t{threads} {cpus} {"a": {"b": 1}} {{threads}} {}', values) == '-t8 0-7 {"a": {"b": 1}} {threads} {}'
