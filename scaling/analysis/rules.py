@@ -252,7 +252,12 @@ ONE_CORE_COUNT = Rule(
     "it was measured on this core count only, so its speedup is unknown",
     "a speedup needs at least two core counts; time and throughput need only one",
 )
-NO_BASELINE = Rule(
+ONE_CORE_NOT_MEASURED = Rule(
+    "one-core-not-measured",
+    "one core was not measured, so its speedup is unknown",
+    "a speedup is over one core; time, throughput and curves need none",
+)
+BASELINE_NOT_VALID = Rule(
     "baseline-not-valid",
     "its one-core baseline is not valid: {detail}",
     "a ratio is no better than what it is divided by",

@@ -51,6 +51,6 @@ def enlarged(number: int, half_width: float | None, precision: float) -> float:
 
 
 def precision_of(point: ScalingPoint) -> float | None:
-    """The relative half width of a point's speedup or, on one core or a single count, of its time."""
-    estimate = point.summary.step if point.summary.point.cores == 1 or point.stands_alone else point.speedup
+    """The relative half width of a point's speedup or, on one core and without a speedup, of its time."""
+    estimate = point.summary.step if point.summary.point.cores == 1 else point.speedup or point.summary.step
     return estimate.half_width if estimate else None

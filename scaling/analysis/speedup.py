@@ -103,11 +103,6 @@ class ScalingPoint:
         return self.verdict is Verdict.DISTURBED and not bounded and not self._is_baseline
 
     @property
-    def stands_alone(self) -> bool:
-        """Whether it was measured on a single number of cores, so that nothing can be compared."""
-        return any(doubt.rule is rules.ONE_CORE_COUNT for doubt in self.doubts)
-
-    @property
     def _is_baseline(self) -> bool:
         return self.summary.point.is_baseline
 
@@ -196,14 +191,14 @@ def ratio(above: Summary | None, below: Summary) -> Estimate | None:
 
 def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None) -> Iterator[Doubt]:
     if baseline is None or baseline.step is None:
-        yield Doubt(rules.NO_BASELINE, detail="one core was not measured")
+        yield Doubt(rules.ONE_CORE_NOT_MEASURED)
         return
     if _is_of_fixed_time(summary, baseline):
         yield Doubt(rules.FIXED_TIME)
     if summary is not baseline and not baseline.valid:
         disturbed = baseline.verdict is Verdict.DISTURBED
         names = ", ".join(doubt.rule.name for doubt in baseline.doubts)
-        yield Doubt(rules.BASELINE_DISTURBED if disturbed else rules.NO_BASELINE, detail=names)
+        yield Doubt(rules.BASELINE_DISTURBED if disturbed else rules.BASELINE_NOT_VALID, detail=names)
     if speedup and baseline.valid and summary.verdict is Verdict.OK:
         yield from rules.width_doubts(speedup.half_width)
     if baseline.drift is not None:

@@ -10,6 +10,7 @@ from scaling.analysis.sample_size import precision_of
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, drift, summarize, table_order
 from scaling.analysis.turns import TurnTimes
+from scaling.reporting.verdicts import verdict_words
 from scaling.study.planning import Point, plan
 
 ABOUT = (0.995, 1.0, 1.005, 1.0)
@@ -57,8 +58,8 @@ def test_without_a_baseline_there_is_no_speedup_and_a_sentence_says_so():
     _, two, four = points("cores = [2, 4]")
     for point in ratios(launches(two, 1.0), launches(four, 1.0)):
         assert (point.speedup, point.efficiency, point.karp_flatt) == (None, None, None)
-        assert point.verdict is Verdict.NOT_VALID
-        assert names(point) == ["baseline not valid"]
+        assert verdict_words(point) == "ok: one core not measured"
+        assert precision_of(point) == point.summary.step.half_width
 
 
 def test_a_point_on_a_single_number_of_cores_stands_by_itself_without_a_speedup():
