@@ -52,10 +52,14 @@ def _law_words(fit: SeriesFit) -> str:
     if fit.is_short:
         source = "Gustafson's law" if fit.series.scale == "weak" else "Karp-Flatt"
         return f"a serial fraction of {with_interval(serial, percent)} by {source}"
-    law = fit.law.words + (f" with a serial fraction of {with_interval(serial, percent)}" if serial else "")
+    return law_words(fit, f"a serial fraction of {with_interval(serial, percent)}")
+
+
+def law_words(fit: SeriesFit, parameters: str) -> str:
+    """'Amdahl's law with … describes it closely, to within 3 %'; 'Amdahl's law does not describe it, 30 % off'."""
     if fit.description is Description.NOT_AT_ALL:
-        return f"{law} does not describe it, {_within_words(fit)} off"
-    return f"{law} describes it {description_words(fit)}"
+        return f"{fit.law.words} does not describe it, {_within_words(fit)} off"
+    return f"{fit.law.words} with {parameters} describes it {description_words(fit)}"
 
 
 def description_words(fit: SeriesFit) -> str:

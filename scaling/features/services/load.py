@@ -64,9 +64,13 @@ class Service:
 
     def saturated(self, cores: int) -> Summary | None:
         """The point with the fewest clients that saturate `cores` cores."""
-        points = self.over_clients(cores)
-        most = max((one.rate.value for one in points if one.rate), default=inf)
-        return next((one for one in points if one.rate and one.rate.value >= SATURATED * most), None)
+        return next(iter(_saturating(self.over_clients(cores))), None)
+
+
+def _saturating(points: Sequence[Summary]) -> list[Summary]:
+    """The points that reach the highest throughput but for a small share."""
+    most = max((one.rate.value for one in points if one.rate), default=inf)
+    return [one for one in points if one.rate and one.rate.value >= SATURATED * most]
 
 
 def services(summaries: Iterable[Summary]) -> list[Service]:
@@ -98,9 +102,19 @@ class LoadCurve:
         return self.service.saturated(self.cores) if self.cores else None
 
     @property
+    def falls_from(self) -> int | None:
+        """The clients from which on throughput falls, as measured; None if the most clients saturate its cores too."""
+        points = [one for one in self.service.over_clients(self.cores) if one.valid] if self.cores else []
+        saturating = _saturating(points)
+        return saturating[-1].point.clients if saturating and saturating[-1] is not points[-1] else None
+
+    @property
     def peak(self) -> Estimate | None:
-        """The peak of the universal scalability law, √((1 - contention) / coherency); None without coherency."""
-        if self.fit.coherency is None:
+        """The peak of the universal scalability law, √((1 - contention) / coherency); None if it does not describe it.
+
+        None also for a law without coherency.
+        """
+        if self.fit.coherency is None or self.fit.serial_fraction is None:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):
             peaks = np.sqrt(np.maximum(1.0 - self.fit.draws.contention, 0.0) / self.fit.draws.coherency)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from math import isinf
 from typing import NamedTuple
 
+from scaling.analysis.curves.fit import Description
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import Summary
 from scaling.errors import FitError, count
@@ -22,7 +23,7 @@ from scaling.features.services.load import (
     smallest,
 )
 from scaling.reporting.deployment import Deployment
-from scaling.reporting.fits import description_words
+from scaling.reporting.fits import law_words
 from scaling.reporting.json_types import ARRAY, ESTIMATE, MAP, NUMBER, POINT, Facts, Fields
 from scaling.reporting.points import point_settings
 from scaling.reporting.quantities import Quantity, plain
@@ -98,7 +99,9 @@ def curve_sentence(curve: LoadCurve) -> str:
 
 def _most_words(curve: LoadCurve) -> str:
     if point := curve.saturated:
-        return f"{point.point.clients} clients saturate it at {with_interval(point.rate, figure)} requests/s"
+        clients = point.point.clients or 1
+        saturate = f"{count(clients, 'client')} {'saturates' if clients == 1 else 'saturate'} it"
+        return f"{saturate} at {with_interval(point.rate, figure)} requests/s"
     most = curve.fit.most_cores
     return f"{figure(most)} cores do {with_interval(curve.fit.speedup(most), figure)} times the work of one core"
 
@@ -108,12 +111,13 @@ def _law_words(curve: LoadCurve) -> str:
     serial, coherency = with_interval(fit.serial_fraction, percent), with_interval(fit.coherency, small)
     if fit.is_short:
         return f"a serial fraction of {serial}"
-    law = f"{fit.law.words} with a contention of {serial}{f' and a coherency of {coherency}' if fit.coherency else ''}"
-    return f"{law} describes it {description_words(fit)}"
+    return law_words(fit, f"a contention of {serial}{f' and a coherency of {coherency}' if fit.coherency else ''}")
 
 
 def _peak_words(curve: LoadCurve) -> str:
     peak = curve.peak
+    if curve.fit.description is Description.NOT_AT_ALL and curve.falls_from:
+        return f"; throughput falls from {count(curve.falls_from, 'client')} on"
     unit = "cores" if curve.cores is None else "clients"
     return "" if peak is None or isinf(peak.value) else f"; it peaks at {with_interval(peak, figure)} {unit}"
 
