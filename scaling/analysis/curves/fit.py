@@ -212,10 +212,9 @@ class SeriesFit:
 
     @property
     def truth(self) -> TruthCheck | None:
-        """The serial fraction stated by the workload beside the fitted one; None without a statement."""
-        stated = self.series.expected_serial_fraction
-        found = self.karp_flatt(self.most_cores) if self.is_short else estimate(self.draws.contention)
-        return None if stated is None else TruthCheck(stated, found)
+        """The serial fraction stated by the workload beside its own; None without either."""
+        stated, found = self.series.expected_serial_fraction, self.serial_fraction
+        return None if stated is None or found is None else TruthCheck(stated, found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,7 @@ def test_a_stated_truth_is_held_against_the_interval(serial, where):
     checked = fit(Series("mine", tuple(observations)))
     (line,) = truth_lines(checked)
     assert line.startswith(f"mine: the stated serial fraction, {percent(serial)}, is {where} the fitted range, ")
+    assert line.endswith(f", {cells(checked)['serial']}")
     assert fit_facts(checked)["truth"] == {"serial_fraction": pytest.approx(serial), "inside": where == "inside"}
 
 
