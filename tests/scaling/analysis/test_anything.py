@@ -37,7 +37,7 @@ def test_any_measurement_ends_in_a_curve_and_an_answer(counts, shared, blocks, w
     if shared:
         measured = threads_on(measured, int(np.median(list(counts))))
     if len(set(measured.cores)) < 2:
-        with pytest.raises(FitError, match=r"^series 'any' .* least two$"):
+        with pytest.raises(FitError, match=r"^series 'any' .* least two core counts$"):
             fit(measured)
         return
     fitted = fit(measured)
