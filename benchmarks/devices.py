@@ -24,8 +24,7 @@ from scaling.analysis import estimates
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import Summary, summarize
-from scaling.features.devices.pairs import DevicePair, device_pairs
-from scaling.features.devices.report import pairs_table, profiles_table
+from scaling.features.devices.report import DevicePair, device_pairs, pairs_table, profiles_table
 from scaling.reporting.words import Table, duration, with_interval
 from scaling.results.rows import Row, launch_of, launch_seconds
 from scaling.results.store import read_rows

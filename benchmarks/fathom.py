@@ -9,12 +9,19 @@ from pathlib import Path
 
 from benchmarks.shared.fathom import COLUMNS, FIGURE_3
 from benchmarks.shared.tables import markdown
-from scaling.analysis.op_classes import CLASSES, PURPOSES, op_class
-from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops
+from scaling.analysis.traces import CLASSES, PURPOSES, op_class
+from scaling.features.profiling.evaluation import (
+    LINKAGES,
+    Linkage,
+    Merge,
+    OpEvaluation,
+    evaluate_ops,
+    merges,
+    shares_in,
+)
 from scaling.features.profiling.pairs import outside_ops, types_for
 from scaling.features.profiling.profile import Profile
 from scaling.features.profiling.report import op_loss_sentences
-from scaling.features.profiling.similarity import LINKAGES, Linkage, Merge, merges, shares_in
 from scaling.reporting.words import duration, share
 from scaling.results.traces import read_traces
 

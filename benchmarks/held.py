@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.shared.hosts import point
-from scaling.analysis.sample_size import launches_needed
-from scaling.analysis.speedup import ScalingPoint, speedups
+from scaling.analysis.speedup import ScalingPoint, launches_needed, speedups
 from scaling.analysis.summary import Launch, summarize
 from scaling.analysis.turns import CountedTurn, Turn, launch_times
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import scaling
 from benchmarks.shared.tables import markdown
-from scaling.results.sections import PointSections
+from scaling.results.evaluation import PointSections
 
 # INIT, SETUP and RUN over WALL, on twenty POWER8 cores (Guignard et al., HICSS 2018, Table 2); speech was left out.
 TABLE_2 = {

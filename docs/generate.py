@@ -22,9 +22,8 @@ from scaling.analysis.witness import Witness
 from scaling.cli.main import COMMANDS, app
 from scaling.features import features, resolve
 from scaling.reporting.plots.registry import all_kinds
-from scaling.reporting.quantities import quantities
+from scaling.reporting.quantities import VERDICT_WORDS, quantities
 from scaling.reporting.schemas import json_schema, outputs
-from scaling.reporting.verdicts import VERDICT_WORDS
 from scaling.results.rows import Outcome, ProgramFile, Row, Sections
 from scaling.study.keys import Key, keys_of
 from scaling.study.programs import Program

@@ -6,8 +6,7 @@ from dataclasses import replace
 from math import exp
 
 from benchmarks.shared.machines import first_run
-from scaling.analysis.op_classes import Purpose
-from scaling.analysis.traces import OpTime, Trace, TracedStep
+from scaling.analysis.traces import OpTime, Purpose, Trace, TracedStep
 from scaling.study.planning import Point
 
 # Milliseconds an op takes on one thread, the share of them no thread can help with, and executions a step.

@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 
 from scaling.errors import StudyError
-from scaling.machine.cgroups import quota_parents
+from scaling.machine.kernel_files import quota_parents
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import Row
 from scaling.results.store import read_rows

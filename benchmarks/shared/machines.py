@@ -8,8 +8,7 @@ from typing import Any
 
 from scaling.analysis.curves.laws import Scale, relative_time
 from scaling.analysis.witness import Witness
-from scaling.machine.cpulist import format_list
-from scaling.machine.topology import CpuMasks, Machine, Topology, topology
+from scaling.machine.topology import CpuMasks, Machine, Topology, format_list, topology
 from scaling.results.rows import Outcome, Row, Sections
 from scaling.study.planning import Point, Run, plan
 from scaling.study.spec import CAPS, LOADS, Study, study_from_toml

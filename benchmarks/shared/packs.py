@@ -10,9 +10,8 @@ from benchmarks.shared.machines import machine, row, study
 from scaling.analysis.curves.laws import relative_time
 from scaling.analysis.packs import ReplicaRun, merge
 from scaling.analysis.turns import Turn, TurnSpan
-from scaling.machine.cpulist import format_list
 from scaling.machine.placement import sharing
-from scaling.machine.topology import Topology
+from scaling.machine.topology import Topology, format_list
 from scaling.results.rows import Row, Sections
 from scaling.study.planning import Cohort, Point, Run, plan
 from scaling.study.spec import Study

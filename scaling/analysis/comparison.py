@@ -8,17 +8,19 @@ CPU time that others took widens the interval of a ratio, and a ratio whose inte
 Results made in turns with each other are compared within their cohorts, round by round, so disturbances of both cancel.
 Probabilities are adjusted for the number of points (`scaling.analysis.permutation`). A gate asks whether the second is
 slower by more than a margin: the same test, with the second side's times divided by one plus the margin.
+
+Frameworks and devices are also compared within a result: the same point measured by several, each over the fastest.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import repeat
 from math import exp, log, log1p, nan
 from statistics import median
 from typing import Literal
 
-from scaling.analysis import rules
+from scaling.analysis import estimates, rules
 from scaling.analysis.estimates import LARGEST_LOG, Estimate, location
 from scaling.analysis.permutation import (
     SIGNIFICANCE,
@@ -31,6 +33,9 @@ from scaling.analysis.permutation import (
 from scaling.analysis.rules import Doubt
 from scaling.analysis.summary import Launch, Summary
 from scaling.study.planning import Point
+
+# A framework and the device it uses.
+Backend = tuple[str, str]
 
 
 class Change(StrEnum):
@@ -269,3 +274,33 @@ def log_ratio(first: Launch, second: Launch) -> float:
     assert first.seconds is not None
     assert second.seconds is not None
     return log(second.seconds / first.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class BackendComparison:
+    """A point without its backend, the summary of each backend, and its step time over the fastest backend's.
+
+    Only valid backends have a ratio, with its interval over launches.
+    """
+
+    point: Point
+    summaries: Mapping[Backend, Summary]
+    ratios: Mapping[Backend, Estimate]
+
+
+def compare_backends(summaries: Iterable[Summary]) -> list[BackendComparison]:
+    """Every point that several backends have measured, in order of appearance."""
+    by_point: dict[Point, dict[Backend, Summary]] = {}
+    for summary in summaries:
+        point = summary.point
+        by_point.setdefault(replace(point, framework="", device=""), {})[point.framework, point.device] = summary
+    return [BackendComparison(point, group, _ratios(group)) for point, group in by_point.items() if len(group) > 1]
+
+
+def _ratios(summaries: Mapping[Backend, Summary]) -> dict[Backend, Estimate]:
+    valid = {backend: summary.launches for backend, summary in summaries.items() if summary.valid and summary.launches}
+    if not valid:
+        return {}
+    fastest = min(valid, key=lambda backend: location(valid[backend]).value)
+    others = {backend: estimates.ratio(launches, valid[fastest]) for backend, launches in valid.items()}
+    return {**others, fastest: Estimate(1.0)}

@@ -12,8 +12,8 @@ from statistics import median
 
 from scaling.analysis.step_times import step_times
 from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan, settled_steps
-from scaling.machine.cpulist import parse_list
 from scaling.machine.placement import Sharing
+from scaling.machine.topology import parse_list
 
 # Steps of a turn that are kept for any number of replicas; the figures of replicas use all of their steps.
 LEAST_SAMPLE = 200

@@ -15,25 +15,34 @@ launches of one block one after another, so their common conditions cancel: the 
 the location of these ratios is the speedup. Launches do not show conditions that slow all of them alike, so every
 interval is widened by the effect of CPU time that others took of quiet turns on either side. Ratios are not clipped:
 above 100 % is a finding, not an error. Karp & Flatt, CACM 33(5), 1990.
+
+The number of launches that a point needs for a precision follows from its interval. A launch costs its start-up, a step
+its own time, and the variance of a mean over n launches of r steps is (between + step / r) / n. So for a given time the
+best number of steps in a launch does not depend on n (Kalibera & Jones, Rigorous benchmarking in reasonable time, ISMM
+2013):
+
+    r = sqrt(start-up cost / step cost * step variance / variance between launches)
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import log
-from statistics import fmean
+from math import ceil, inf, log, sqrt
+from statistics import fmean, median, variance
 
 from scaling.analysis import rules
 from scaling.analysis.curves.laws import karp_flatt
 from scaling.analysis.decomposition import Decomposition, decompose
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt, Verdict
-from scaling.analysis.summary import Summary, launch_ratio
+from scaling.analysis.summary import Launch, Summary, launch_ratio
 from scaling.study.planning import Point
 
 # CPU time grows with cores if each further core adds at least this share of the first.
 LEAST_GROWTH = 0.8
+# The fewest launches with a variance between them.
+LEAST_LAUNCHES = 2
 
 
 @dataclass(frozen=True)
@@ -203,3 +212,41 @@ def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None
         yield from rules.width_doubts(speedup.half_width)
     if baseline.drift is not None:
         yield Doubt(rules.DRIFT, baseline.drift)
+
+
+def steps_per_launch(launches: Sequence[Launch]) -> int | None:
+    """The best number of steady steps in the next launch; None if it is unknown or any number is as good."""
+    known = [launch for launch in launches if launch.seconds and launch.steps]
+    walls = [(one.wall_seconds, one.run_seconds) for one in known]
+    start_ups = [wall - run for wall, run in walls if wall is not None and run is not None]
+    if len(known) < LEAST_LAUNCHES or not start_ups:
+        return None
+    seconds = [launch.seconds or inf for launch in known]
+    step = fmean(launch.step_noise**2 for launch in known)
+    # The variance between launches that their steps do not explain.
+    between = variance(map(log, seconds)) - step * fmean(1 / launch.steps for launch in known)
+    if between <= 0 or step <= 0:
+        return None
+    return max(1, ceil(sqrt(median(start_ups) / median(seconds) * step / between)))
+
+
+def launches_needed(point: ScalingPoint, precision: float) -> float:
+    """The launches that should bring a point's speedup, or on the fewest cores its time, to a precision.
+
+    From n launches with half width h, n (h / precision)² (Stein's rule with the present quantile of Student's t);
+    infinite without an interval, and 0 if every launch failed, since further ones would too.
+    """
+    if point.summary.step is None:
+        return 0
+    return enlarged(len(point.summary.launches), precision_of(point), precision)
+
+
+def enlarged(number: int, half_width: float | None, precision: float) -> float:
+    """The number of launches that should have a precision, from the half width of the present ones."""
+    return inf if half_width is None else ceil(number * (half_width / precision) ** 2)
+
+
+def precision_of(point: ScalingPoint) -> float | None:
+    """The relative half width of a point's speedup or, on one core and without a speedup, of its time."""
+    estimate = point.summary.step if point.summary.point.cores == 1 else point.speedup or point.summary.step
+    return estimate.half_width if estimate else None

@@ -14,15 +14,14 @@ from math import exp, log, sqrt
 from statistics import fmean, median, quantiles
 
 from scaling.analysis import estimates, rules
-from scaling.analysis.adjustment import Adjusted, Slope, adjust, slope
+from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.energy import EnergyFigures, LaunchEnergy, energy_figures
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.step_times import STEP_FIGURES, StepTimes
-from scaling.analysis.truth import StatedTruth
-from scaling.analysis.turns import TurnTimes, share_taken
-from scaling.machine.cpulist import CpuSet
+from scaling.analysis.turns import Adjusted, Slope, TurnTimes, adjust, share_taken, slope
+from scaling.machine.topology import CpuSet
 from scaling.study.planning import Point
 
 # Keeps the ends of an interval finite, whatever others took.

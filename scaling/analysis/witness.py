@@ -7,7 +7,7 @@ from math import sqrt
 
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Rule
-from scaling.machine.cpulist import CpuSet, format_list, parse_list
+from scaling.machine.topology import CpuSet, format_list, parse_list
 
 # Busy time is counted in ticks of a hundredth of a second, one of which may be off at either end of a run. Errors of n
 # CPUs add up like chance.

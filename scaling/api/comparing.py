@@ -15,21 +15,20 @@ from scaling.api.measuring import (
     DEFAULT_FOLDER,
     Job,
     budget_seconds,
-    budget_sentence,
     hold_lock,
     make_runs,
     open_store,
     prepare,
     refuse_another_study,
 )
-from scaling.api.progress import Monitor
+from scaling.api.progress import Monitor, budget_sentence
 from scaling.api.results import load
 from scaling.errors import StudyError
 from scaling.results.jsonl import Redo
-from scaling.results.power import PowerTrace
 from scaling.results.rows import Row
 from scaling.results.store import Store, made_before, read_rows
-from scaling.running.paired_schedule import PairedSchedule, Side
+from scaling.results.traces import PowerTrace
+from scaling.running.schedule import PairedSchedule, Side
 from scaling.study.spec import CAPS
 from scaling.study.workload import COMMAND
 

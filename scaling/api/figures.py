@@ -10,16 +10,17 @@ from scaling.errors import StoreError
 from scaling.features import node_types_at, resolve
 from scaling.reporting.page.page import page
 from scaling.reporting.plots.drawing import (
+    FORMATS,
     Drawing,
     Figure,
     NotDrawn,
     draw_figures,
     draw_kinds,
     draw_traces,
+    save,
 )
 from scaling.reporting.plots.figure import Figure as ShownFigure
 from scaling.reporting.plots.registry import names
-from scaling.reporting.plots.save import FORMATS, save
 from scaling.reporting.plots.style import style, wrap
 from scaling.results.evaluation import Evaluation
 from scaling.results.files import STDIN, write_output

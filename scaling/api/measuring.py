@@ -13,9 +13,9 @@ from math import inf
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from scaling.analysis.sample_size import precision_of
+from scaling.analysis.speedup import precision_of
 from scaling.analysis.summary import Launch
-from scaling.api.progress import Monitor, watcher
+from scaling.api.progress import Monitor, budget_sentence, watch, watcher
 from scaling.api.results import Results, load
 from scaling.errors import Interrupted, StoreError, StudyError, excerpt, to_install
 from scaling.features import engine, node_types_at
@@ -29,17 +29,15 @@ from scaling.reporting.words import count
 from scaling.results.files import read_regular_text
 from scaling.results.jsonl import Lines, Redo
 from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
-from scaling.results.power import PowerTrace
 from scaling.results.rows import Row, planned_launch
 from scaling.results.store import ROWS, STUDY, Store, made_before, read_rows, read_study_toml
-from scaling.running import loop
-from scaling.running.environment import variables_not_passed
-from scaling.running.interpreter import find_interpreter
+from scaling.results.traces import PowerTrace
+from scaling.running.environment import find_interpreter, variables_not_passed
 from scaling.running.local import LocalEngine
 from scaling.running.lock import MachineLock
+from scaling.running.processes import StopRequests
 from scaling.running.program_files import program_files, refuse_changed_files
-from scaling.running.schedule import Schedule
-from scaling.running.signals import StopRequests
+from scaling.running.schedule import Runs, Schedule, measure
 from scaling.study.catalogue import (
     check_extras,
     check_workloads,
@@ -267,7 +265,7 @@ class RowStore(Protocol):
 
 
 def make_runs(
-    job: Job, schedule: loop.Runs, store: RowStore, lock_fd: int, monitor: Monitor, stored_runs: Callable[[], str]
+    job: Job, schedule: Runs, store: RowStore, lock_fd: int, monitor: Monitor, stored_runs: Callable[[], str]
 ) -> None:
     """Make the runs of a schedule; an interrupt reports the stored ones."""
     with (
@@ -275,7 +273,7 @@ def make_runs(
         watch(monitor, schedule),
         open_engine(job, lock_fd, monitor, store.append_power) as engine,
     ):
-        loop.measure(schedule, engine.execute(schedule), store.append, monitor.row, check)
+        measure(schedule, engine.execute(schedule), store.append, monitor.row, check)
 
 
 def open_engine(
@@ -351,16 +349,6 @@ def hold_lock(wait: bool, monitor: Monitor) -> Iterator[int]:
         yield lock.fd
     finally:
         lock.release()
-
-
-@contextmanager
-def watch(monitor: Monitor, schedule: loop.Runs) -> Iterator[None]:
-    """Notify a monitor of the begin and end of measuring."""
-    monitor.start(schedule)
-    try:
-        yield
-    finally:
-        monitor.stop()
 
 
 def read_study(study: str | Path | Study, settings: Sequence[str]) -> tuple[Study, str]:
@@ -507,11 +495,3 @@ def set_aside(lines: Lines[T], redo: Redo | None, monitor: Monitor) -> None:
     if redo:
         runs = count(lines.set_runs_aside(redo), "failed run" if redo is Redo.FAILED else "run")
         monitor.note(f"{runs} set aside in {lines.folder / lines.format.retried} to be repeated")
-
-
-def budget_sentence(runs: int, noun: str, widths: Sequence[float | None], precision: float) -> str:
-    """The number of runs within a budget, and the precision reached."""
-    known = sum(width is not None and width <= precision for width in widths)
-    part = f"the budget is used up: {known} of {len(widths)} {noun}s are"
-    ended = f"every {noun} is" if known == len(widths) else part
-    return f"{count(runs, 'run')}; {ended} known to within ± {100 * precision:g} %"

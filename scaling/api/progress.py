@@ -4,8 +4,8 @@ The bar moves between runs only: a thread that redraws it would disturb the meas
 """
 
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from html import escape
 from typing import Any
 
@@ -18,7 +18,7 @@ from rich.text import Text
 from scaling.errors import visible
 from scaling.reporting.words import count, duration, long_duration, point_words
 from scaling.results.rows import Row, launch_seconds
-from scaling.running.loop import Runs
+from scaling.running.schedule import Runs
 
 
 class Monitor:
@@ -153,3 +153,21 @@ def _result(row: Row) -> str:
     if seconds is None:
         return f"{row.outcome.status}: {row.outcome.reason}"
     return f"{duration(seconds)} per step, {count(len(row.outcome.step_seconds), 'step')}"
+
+
+@contextmanager
+def watch(monitor: Monitor, schedule: Runs) -> Iterator[None]:
+    """Notify a monitor of the begin and end of measuring."""
+    monitor.start(schedule)
+    try:
+        yield
+    finally:
+        monitor.stop()
+
+
+def budget_sentence(runs: int, noun: str, widths: Sequence[float | None], precision: float) -> str:
+    """The number of runs within a budget, and the precision reached."""
+    known = sum(width is not None and width <= precision for width in widths)
+    part = f"the budget is used up: {known} of {len(widths)} {noun}s are"
+    ended = f"every {noun} is" if known == len(widths) else part
+    return f"{count(runs, 'run')}; {ended} known to within ± {100 * precision:g} %"

@@ -28,19 +28,19 @@ from scaling.reporting.answers import StudyAnswer, study_answers
 from scaling.reporting.points import (
     comparison_answer,
     comparison_table,
+    flat_sections,
     gate_sentence,
     point_facts,
     points_table,
     too_few_sentence,
 )
 from scaling.reporting.quantities import COUNTERS, DECOMPOSITION, ends
-from scaling.reporting.sections import flat_sections
 from scaling.reporting.shown import Shown
 from scaling.reporting.words import Block, markdown_lines
+from scaling.results.evaluation import sections_of
 from scaling.results.export import Format, data_frame, rows_frame, write_export
 from scaling.results.files import open_output
 from scaling.results.other_tools import Table, TableOptions
-from scaling.results.sections import sections_of
 from scaling.study.catalogue import uses_framework
 from scaling.study.where import parse_where
 
@@ -91,7 +91,7 @@ class Compared(Shown, Comparison):
         return Block(sentences=[comparison_answer(self), *few], table=comparison_table(self))
 
     def _figure(self) -> "Figure | None":
-        from scaling.reporting.plots.small import ratios  # matplotlib takes seconds to import
+        from scaling.reporting.plots.figure import ratios  # matplotlib takes seconds to import
 
         return ratios(self.differences)
 
@@ -244,7 +244,7 @@ class Results(Shown, Sources):
         return Block(sentences=[one.sentence for one in self.answers], table=points_table(points))
 
     def _figure(self) -> "Figure | None":
-        from scaling.reporting.plots.small import curves  # matplotlib takes seconds to import
+        from scaling.reporting.plots.figure import curves  # matplotlib takes seconds to import
 
         return curves(self.fits.series_fits)
 

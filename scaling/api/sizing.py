@@ -303,7 +303,7 @@ def _flat_facts(facts: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _curves(fits: Sequence[SeriesFit]) -> "Figure | None":
-    from scaling.reporting.plots.small import curves  # matplotlib takes seconds to import
+    from scaling.reporting.plots.figure import curves  # matplotlib takes seconds to import
 
     return curves(fits)
 

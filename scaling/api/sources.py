@@ -22,14 +22,12 @@ from scaling.analysis.summary import Summary, select_points, summarize
 from scaling.api.roofline import rooflines
 from scaling.errors import FitError, StoreError, count
 from scaling.features import node_types_at, resolve
-from scaling.reporting.points import census_notes, left_out_sentence, quota_sentence
-from scaling.reporting.sections import NONE_WHOLE
-from scaling.results.evaluation import Evaluation, FirstSeries, evaluate, evaluate_table
+from scaling.reporting.points import NONE_WHOLE, census_notes, left_out_sentence, quota_sentence
+from scaling.results.evaluation import Evaluation, FirstSeries, SectionsOfRuns, evaluate, evaluate_table, sections_of
 from scaling.results.export import is_export, read_export
 from scaling.results.machine_file import read_machine_file
 from scaling.results.other_tools import AS_IT_IS, Table, TableOptions, is_tool_folder, read_table
 from scaling.results.rows import Row, launch_of
-from scaling.results.sections import SectionsOfRuns, sections_of
 from scaling.results.store import (
     Folder,
     Keep,

@@ -26,7 +26,7 @@ from scaling.reporting.capacity import (
 )
 from scaling.reporting.deployment import FORMATS, deployment_lines
 from scaling.reporting.fits import caution_lines
-from scaling.reporting.verdicts import is_slower
+from scaling.reporting.quantities import is_slower
 
 
 def capacity(

@@ -22,7 +22,7 @@ from scaling.cli.options import (
     parse_columns,
 )
 from scaling.cli.printing import print_json, print_lines, print_most_important, print_notes, print_table
-from scaling.cli.progress import Progress
+from scaling.cli.sweep import Progress
 from scaling.errors import StoreError, StudyError
 from scaling.reporting.points import (
     comparison_answer,

@@ -10,10 +10,10 @@ from scaling.cli.options import Json, Root
 from scaling.cli.printing import print_json, print_lines, print_note, print_table
 from scaling.errors import PlacementError
 from scaling.machine import placement as policies
-from scaling.machine.cpulist import parse_list
 from scaling.machine.doctor.findings import verdict
 from scaling.machine.doctor.procfs import examine
 from scaling.machine.sysfs import HERE, read_topology
+from scaling.machine.topology import parse_list
 from scaling.reporting.machine import examination_facts, examination_lines, machine_table, placement_table
 
 # Longer lines of prose are hard to read, even in a wide terminal.

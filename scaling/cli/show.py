@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
-from scaling.analysis.backends import compare_backends
+from scaling.analysis.comparison import compare_backends
 from scaling.analysis.rules import Verdict
 from scaling.api.results import Results, load
 from scaling.api.sources import Source as OneSource
@@ -32,9 +32,11 @@ from scaling.reporting.points import (
     point_remarks,
     points_table,
     quantiles_table,
+    sections_facts,
+    sections_notes,
+    sections_table,
     sparklines_table,
 )
-from scaling.reporting.sections import sections_facts, sections_notes, sections_table
 from scaling.results.evaluation import Evaluation
 
 # At most this many series are fitted.

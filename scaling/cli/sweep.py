@@ -9,15 +9,15 @@ from typing import Annotated
 from typer import Argument, Exit, Option
 
 from scaling.analysis.rules import Verdict
+from scaling.api import progress
 from scaling.api.measuring import Job, carry_out_job, prepare, redo_of, run_on_cluster
 from scaling.api.results import Results, load
 from scaling.cli.options import Again, Full, NoWait, RetryFailed, Verbose
-from scaling.cli.printing import print_lines, print_most_important, print_note
-from scaling.cli.progress import Progress
+from scaling.cli.printing import print_line, print_lines, print_most_important, print_note
 from scaling.cli.show import print_points
 from scaling.errors import Interrupted, ScalingError, StudyError
-from scaling.machine.cpulist import format_list
-from scaling.reporting.verdicts import verdict_counts
+from scaling.machine.topology import format_list
+from scaling.reporting.quantities import verdict_counts
 from scaling.reporting.words import count, long_duration, point_words
 from scaling.study.planning import estimated_seconds
 
@@ -148,3 +148,15 @@ def print_plan(job: Job) -> None:
     if job.budget_seconds is not None:
         budget = long_duration(job.budget_seconds)
         print_lines(f"a budget of {budget} drops blocks that do not fit, or adds launches if time is left")
+
+
+class Progress(progress.Progress):
+    """Progress on stderr; sentences name options instead of arguments."""
+
+    def line(self, line: str) -> None:
+        """Print a line on stderr."""
+        print_line(line)
+
+    def note(self, sentence: str) -> None:
+        """Print a sentence on stderr."""
+        print_note(sentence)

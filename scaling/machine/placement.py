@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
 from scaling.errors import PlacementError, count
-from scaling.machine.cpulist import CpuSet, format_list, ordered_list
-from scaling.machine.topology import Cpus, Topology
+from scaling.machine.topology import Cpus, CpuSet, Topology, format_list, ordered_list
 
 POLICIES = ("compact", "scatter", "scatter:socket", "scatter:numa", "scatter:l3", "scatter:cluster")
 EXPLICIT = "cpus:"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from scaling.errors import MachineError
-from scaling.machine.files import numbered_folders, read_number, read_text
 from scaling.machine.gpus import AVERAGED_SECONDS, Gpu
+from scaling.machine.kernel_files import numbered_folders, read_number, read_text
 from scaling.machine.sysfs import HERE
 
 Domain = Literal["package", "dram", "gpu", "board"]

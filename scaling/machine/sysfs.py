@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from scaling.errors import MachineError
-from scaling.machine import cgroups
-from scaling.machine.cpulist import HIGHEST_CPU, CpuSet, parse_list, parse_mask
-from scaling.machine.files import named_lines, numbered_folders, read_text
-from scaling.machine.topology import CpuMasks, Machine, Topology, topology
+from scaling.machine.kernel_files import MOUNT, cpuset, named_lines, numbered_folders, quota_cpus, read_text
+from scaling.machine.topology import HIGHEST_CPU, CpuMasks, CpuSet, Machine, Topology, parse_list, parse_mask, topology
 
 HERE = Path("/")
 
@@ -49,8 +47,8 @@ def read_topology(root: Path = HERE) -> Topology:
         possible=_cpus(cpu_folder / "possible") or everything,
         isolated=_cpus(cpu_folder / "isolated") or frozenset(),
         mask=_parse(root / "proc/self/status", _own_mask, root),
-        cpuset=_parse(root / cgroups.MOUNT, cgroups.cpuset, root),
-        quota_cpus=_parse(root / cgroups.MOUNT, cgroups.quota_cpus, root),
+        cpuset=_parse(root / MOUNT, cpuset, root),
+        quota_cpus=_parse(root / MOUNT, quota_cpus, root),
         cpu_model=_cpu_model(root),
     )
 

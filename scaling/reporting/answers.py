@@ -11,10 +11,10 @@ from scaling.analysis.rules import Verdict
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
 from scaling.features import features, resolve
-from scaling.machine.cpulist import format_list
+from scaling.machine.topology import format_list
 from scaling.reporting.capacity import basis_words
 from scaling.reporting.points import names_among
-from scaling.reporting.verdicts import VERDICT_WORDS, doubt_words
+from scaling.reporting.quantities import VERDICT_WORDS, doubt_words
 from scaling.reporting.words import cores_words, count, estimate_facts, figure, interval_alone
 from scaling.results.evaluation import Evaluation
 

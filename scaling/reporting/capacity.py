@@ -23,8 +23,7 @@ from scaling.reporting.json_types import (
     fields_of,
     record,
 )
-from scaling.reporting.quantities import HOST
-from scaling.reporting.verdicts import quiet_words, slower_words
+from scaling.reporting.quantities import HOST, quiet_words, slower_words
 from scaling.reporting.words import (
     Table,
     cores_words,

@@ -16,9 +16,8 @@ from scaling.analysis.curves.fit import (
     OneLaunchPerCount,
     SeriesFit,
 )
-from scaling.analysis.curves.laws import Law
+from scaling.analysis.curves.laws import Law, TruthCheck
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.truth import TruthCheck
 from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, ONLY, TEXTS, Facts, record
 from scaling.reporting.words import Table, estimate_facts, figure, percent, small, text_lines, with_interval
 

@@ -8,8 +8,7 @@ from scaling.analysis.decomposition import Decomposition
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.points import series_words, table_by_point, varied_backend
-from scaling.reporting.quantities import REPORTS_TIME
-from scaling.reporting.verdicts import VERDICT_WORDS
+from scaling.reporting.quantities import REPORTS_TIME, VERDICT_WORDS
 from scaling.reporting.words import Table, count, interval_alone, memory, share
 
 # The smallest share of the efficiency that a sentence names.

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from textwrap import wrap
 
-from scaling.machine.cpulist import format_list
 from scaling.machine.doctor.findings import Finding, verdict, worst_first
 from scaling.machine.placement import Placement
-from scaling.machine.topology import Cpus, Topology
+from scaling.machine.topology import Cpus, Topology, format_list
 from scaling.reporting.words import Table, count
 from scaling.results.machine_file import MachineFile
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import HostSlowdown
 from scaling.reporting.points import point_settings
-from scaling.reporting.verdicts import VERDICT_WORDS, slower_words
+from scaling.reporting.quantities import VERDICT_WORDS, slower_words
 from scaling.reporting.words import Table, count, point_words
 
 # The 90 % quantile of turns over the step time, above which a sentence names the point.

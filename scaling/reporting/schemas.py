@@ -32,8 +32,8 @@ from scaling.reporting.json_types import (
 )
 from scaling.reporting.quantities import quantities
 from scaling.reporting.words import SCHEMA
+from scaling.results.evaluation import SECTIONS, Spread
 from scaling.results.rows import RowLine
-from scaling.results.sections import SECTIONS, Spread
 from scaling.study.workload import Entry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -1,8 +1,19 @@
-"""A results folder evaluated, computed once for every table, figure and page. Pure."""
+"""A results folder evaluated, computed once for every table, figure and page. Pure.
 
-from collections.abc import Callable, Iterable, Sequence
+The wall time of whole processes is evaluated by section, as in the Minsky study (Guignard et al., HICSS 2018, Table 2).
+INIT builds the network; SETUP prepares its data and takes the first step; RUN takes the steps that count; MAIN is from
+INIT to the last step, warm-up included; WALL is from exec to exit, with the imports.
+"""
+
+import gc
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, groupby
+from statistics import median
 from typing import Any, TypeVar
 
 from scaling.analysis.capacity import scaling_limits
@@ -13,19 +24,54 @@ from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import PointSelection, Summary, select_points, summarize, table_order
-from scaling.errors import FitError
-from scaling.results.processes import map_by_processes
-from scaling.results.rows import Row, launch_of
+from scaling.errors import FitError, StoreError
+from scaling.results.rows import Row, Sections, launch_of, steady_steps
 from scaling.results.store import Folder
-from scaling.study.planning import Point
+from scaling.study.planning import Point, series_of_points
+from scaling.study.spec import CPU
 
 T = TypeVar("T")
+R = TypeVar("R")
 
+MOST_PROCESSES = 8
+
+# The function and its items, inherited by fork, so that neither is pickled.
+_inherited: tuple[Callable[[Any], Any], Sequence[Any]]
 # From this number of series on, several processes fit them.
 MANY_SERIES = 8
 
 # `FirstSeries` drops rows it does not need after this number of rows.
 ROWS_BETWEEN_DROPS = 2**12
+SECTIONS = ("start", "init", "setup", "run", "main", "wall")
+
+
+def map_by_processes(function: Callable[[T], R], items: Sequence[T], *, least: int = 2) -> Iterator[R]:
+    """Map a function over items, in order; from `least` items on, in one process per CPU."""
+    processes = min(MOST_PROCESSES, len(os.sched_getaffinity(0)), len(items))
+    if processes < 2 or len(items) < least:
+        yield from map(function, items)
+        return
+    context = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(processes, context, initializer=_inherit, initargs=(function, items))
+    try:
+        yield from pool.map(_apply, range(len(items)))
+    except BrokenProcessPool as error:
+        raise StoreError(
+            "a helper process was killed, perhaps for lack of memory; run the same command again"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _inherit(function: Callable[[Any], Any], items: Sequence[Any]) -> None:
+    global _inherited
+    _inherited = function, items
+    gc.freeze()  # the parent's objects are not garbage here, and visiting them would copy their pages
+
+
+def _apply(index: int) -> Any:
+    function, items = _inherited
+    return function(items[index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +220,100 @@ class FirstSeries:
         for settings in beyond if beyond != order else beyond[1:]:
             del self._rows[settings]
             self._dropped.add(settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median, minimum and maximum over launches."""
+
+    median: float
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """The spread of some values."""
+        return cls(median(values), min(values), max(values))
+
+
+@dataclass(frozen=True, slots=True)
+class PointSections:
+    """The sections of a point by name: in seconds, and over the wall time of its series on the most cores.
+
+    For a series on a GPU, the reference is the wall time on the CPU alone, if that was measured."""
+
+    point: Point
+    launches: int
+    steps: int
+    seconds: dict[str, Spread]
+    normalised: dict[str, Spread]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionsOfRuns:
+    """The sections of every point with whole processes, and the number of runs that were not.
+
+    The server imports for a forked process, and the wall time of a process in turns includes the other turns.
+    """
+
+    points: tuple[PointSections, ...]
+    forked: int
+    in_turns: int
+
+
+def sections_of(rows: Iterable[Row]) -> SectionsOfRuns:
+    """Sections by point, as medians over launches."""
+    timed = [row for row in rows if _has_times(row)]
+    whole: dict[Point, list[Row]] = {}
+    for row in timed:
+        if has_sections(row):
+            whole.setdefault(row.run.point, []).append(row)
+    series = series_of_points(whole)
+    most = {members[0].baseline.without_caps: members[-1] for members in series}
+    points = [
+        _point_sections(
+            point, whole[point], median(row.outcome.sections.wall or 0.0 for row in whole[_reference(point, most)])
+        )
+        for members in series
+        for point in members
+    ]
+    return SectionsOfRuns(
+        points=tuple(sorted(points, key=lambda one: table_order(one.point))),
+        forked=sum(row.run.start == "fork" for row in timed),
+        in_turns=sum(row.run.cohort is not None for row in timed),
+    )
+
+
+def _reference(point: Point, most: Mapping[Point, Point]) -> Point:
+    """The reference point: the most cores of the series, without the GPU if that was measured."""
+    own = point.baseline.without_caps
+    return most.get(replace(own, device=CPU), most[own])
+
+
+def has_sections(row: Row) -> bool:
+    """Whether a run has sections and was one process from exec to exit, neither forked nor stopped."""
+    return row.run.start == "spawn" and row.run.cohort is None and _has_times(row)
+
+
+def _has_times(row: Row) -> bool:
+    seconds = row.outcome.sections
+    parts = (seconds.spawn, seconds.imports, seconds.init, seconds.setup, seconds.run)
+    return row.outcome.status == "ok" and bool(seconds.wall) and any(part is not None for part in parts)
+
+
+def _point_sections(point: Point, rows: Sequence[Row], whole: float) -> PointSections:
+    launches = [_seconds(row.outcome.sections) for row in rows]
+    by_name = list(zip(SECTIONS, zip(*launches, strict=True), strict=True))
+    return PointSections(
+        point=point,
+        launches=len(rows),
+        steps=round(median(len(steady_steps(row)) for row in rows)),
+        seconds={name: Spread.of(values) for name, values in by_name},
+        normalised={name: Spread.of([value / whole for value in values]) for name, values in by_name},
+    )
+
+
+def _seconds(sections: Sections) -> tuple[float, ...]:
+    start = (sections.spawn or 0.0) + (sections.imports or 0.0)
+    named = (sections.init, sections.setup, sections.run, sections.main, sections.wall)
+    return (start, *(seconds or 0.0 for seconds in named))

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 import msgspec
 
+from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.series import selected_series, series_key
 from scaling.analysis.summary import select_points, summarize
-from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
 from scaling.errors import OtherSchemaError, StoreError, need

@@ -8,8 +8,7 @@ from typing import Any
 
 from scaling.analysis.sizing.sizes import Sizes, machine_sizes
 from scaling.errors import StoreError
-from scaling.machine.cpulist import parse_list
-from scaling.machine.topology import Cpus, Machine, Topology
+from scaling.machine.topology import Cpus, Machine, Topology, parse_list
 from scaling.results.files import read_regular_text, replace_file
 
 MACHINE = "machine.json"

@@ -18,13 +18,13 @@ import msgspec
 from msgspec import Meta
 
 from scaling.analysis import rules
+from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.device_profile import DeviceProfile
 from scaling.analysis.energy import LaunchEnergy, MeterEnergy, launch_energy
 from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Rule
-from scaling.analysis.step_times import step_times
+from scaling.analysis.step_times import level_shift, step_noise, step_times
 from scaling.analysis.summary import Launch
-from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import (
     EXECUTIONS,
     FIRST_ROUND,
@@ -36,12 +36,10 @@ from scaling.analysis.turns import (
     launch_times,
     was_quiet,
 )
-from scaling.analysis.warmup import level_shift, step_noise
 from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import OtherSchemaError, StoreError
 from scaling.features import features, resolve
-from scaling.machine.cpulist import CpuSet
-from scaling.machine.topology import Machine
+from scaling.machine.topology import CpuSet, Machine
 from scaling.study.planning import Point, PositiveNumber, Run, RunCpus, StepCount
 
 T = TypeVar("T")

@@ -20,7 +20,6 @@ from scaling.machine.topology import Machine, Topology
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
-from scaling.results.power import POWER, PowerTrace, read_power
 from scaling.results.rows import (
     Outcome,
     Pairs,
@@ -32,8 +31,11 @@ from scaling.results.rows import (
     row_to_json,
 )
 from scaling.results.traces import (
+    POWER,
     TRACES,
+    PowerTrace,
     TracedRow,
+    read_power,
     read_traced_rows,
     trace_of,
     traced_row_from_json,

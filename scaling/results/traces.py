@@ -1,34 +1,38 @@
-"""Traced runs in `traces.jsonl`: one line per run, with its row and its traced steps.
+"""Traced runs in `traces.jsonl` and power over time in `power.jsonl`, one line per run.
 
-To keep lines short, the types and purposes of operations are listed once, and their times as one list per step. Old
-lines have no purposes.
+A line of `traces.jsonl` has the row and its traced steps. To keep lines short, the types and purposes of operations are
+listed once, and their times as one list per step. Old lines have no purposes. A line of `power.jsonl` is matched to its
+row by run and start; readers skip a line without a row, whose run was interrupted before the row was stored.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from scaling.analysis.op_classes import Purpose
-from scaling.analysis.traces import OpTime, Trace, TracedStep
+from scaling.analysis.traces import OpTime, Purpose, Trace, TracedStep
 from scaling.errors import StoreError
+from scaling.machine.power import Domain
 from scaling.machine.topology import Machine, Topology
 from scaling.results.files import replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import machine_facts, write_machine_facts
 from scaling.results.rows import (
     Row,
+    RunLine,
     in_words,
     json_line,
     launch_of,
     row_facts,
     row_from_json,
     row_identity,
+    run_facts,
+    run_of,
 )
-from scaling.study.planning import PositiveNumber, StepCount
+from scaling.study.planning import PositiveNumber, Run, StepCount
 
 PROFILE = "profile.toml"
 
@@ -152,3 +156,61 @@ class TraceStore(Lines[TracedRow]):
     def write_machine(self, machine: Machine, topology: Topology) -> None:
         """Store the machine, unless the folder has it."""
         write_machine_facts(self.folder, machine_facts(machine, topology))
+
+
+@dataclass(frozen=True, slots=True)
+class MeterTrace:
+    """The power readings of one meter during a run, in watts, at seconds since the first turn began."""
+
+    meter: str
+    domain: Domain
+    seconds: tuple[float, ...]
+    watts: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PowerTrace:
+    """The power of a run over time."""
+
+    run: Run
+    started_at: str
+    meters: tuple[MeterTrace, ...]
+
+
+class _PowerLine(msgspec.Struct):
+    schema: Literal[1]
+    run: RunLine
+    started_at: str
+    meters: Annotated[tuple[MeterTrace, ...], msgspec.Meta(min_length=1)]
+
+
+def power_to_json(trace: PowerTrace) -> str:
+    """A trace as one line of JSON."""
+    run = run_facts(trace.run, None)
+    return json_line({"schema": 1, "run": run, "started_at": trace.started_at, "meters": trace.meters})
+
+
+def power_from_json(line: str | bytes) -> PowerTrace:
+    """Parse a line of `power.jsonl`."""
+    with in_words():
+        parsed = msgspec.json.decode(line, type=_PowerLine)
+        run = run_of(parsed.run)
+    if any(len(meter.seconds) != len(meter.watts) for meter in parsed.meters):
+        raise StoreError("meters: seconds and watts differ in length")
+    return PowerTrace(run, parsed.started_at, parsed.meters)
+
+
+POWER = RecordFormat(
+    "power",
+    "power trace",
+    "a sweep",
+    power_to_json,
+    power_from_json,
+    lambda trace: True,
+    lambda trace: hash((trace.run.key, trace.started_at)),
+)
+
+
+def read_power(folder: Path) -> Iterator[PowerTrace]:
+    """Read the traces of a folder, if it has any."""
+    return read_lines(folder, POWER) if (folder / POWER.file).exists() else iter(())

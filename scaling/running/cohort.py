@@ -27,8 +27,7 @@ import psutil
 from msgspec import structs
 
 from scaling.analysis.turns import WARMUP_ROUND
-from scaling.machine.cgroups import memory_headroom
-from scaling.machine.files import named_lines
+from scaling.machine.kernel_files import memory_headroom, named_lines
 from scaling.running import processes
 from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started

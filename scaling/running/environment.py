@@ -1,11 +1,14 @@
-"""The environment of a run: an allow-list of the user's variables, and the run's own settings. Pure."""
+"""The interpreter of a run, and its environment: an allow-list of the user's variables, and the run's own settings."""
 
 import os
 import random
 import re
+import subprocess
 from collections.abc import Collection, Mapping
-from pathlib import PurePath
+from importlib.metadata import version
+from pathlib import Path, PurePath
 
+from scaling.errors import StudyError
 from scaling.running.marks import MARK
 from scaling.study.frameworks import FRAMEWORKS
 from scaling.study.planning import Point, Run
@@ -35,6 +38,10 @@ SCRATCH = "TMPDIR"
 # The size of the environment shifts the stack, and with it cache and alignment effects by several percent. A different
 # length in every launch turns that bias into noise between launches, which intervals include.
 LONGEST_PADDING = 4096
+PACKAGE = "cpu-scaling"
+CODE = f"from importlib.metadata import version; import scaling.running.worker; print(version('{PACKAGE}'))"
+# Starting an interpreter and importing takes a second, and longer on a machine that is busy or swaps.
+CHECK_SECONDS = 60.0
 
 
 def environment(
@@ -115,3 +122,37 @@ def row_variables(variables: Mapping[str, str], left_out: Collection[str] = ()) 
     """The variables as a row keeps them: the padding by its length, without variables that are unique to this sweep."""
     values = {**variables, PADDING: f"{len(variables[PADDING])} characters"}
     return tuple((name, values[name]) for name in sorted(values) if name not in (MARK, SCRATCH, *left_out))
+
+
+def find_interpreter(name: str) -> str:
+    """The absolute path of an interpreter or of a virtual environment's; StudyError if it cannot be used."""
+    # Not Path.resolve: the interpreter of a virtual environment is a link, which must not be followed.
+    given = Path(os.path.abspath(name))  # noqa: PTH100
+    python = given / "bin" / "python" if given.is_dir() else given
+    if not (python.is_file() and os.access(python, os.X_OK)):
+        raise StudyError(
+            f"python = {name}: there is no interpreter {python}; use the path of an interpreter or a virtual "
+            "environment"
+        )
+    theirs, ours = _version_there(name, python), version(PACKAGE)
+    if theirs != ours:
+        raise StudyError(
+            f"python = {name}: {python} has {PACKAGE} {theirs}, but this version is {ours}; install {ours} there"
+        )
+    return str(python)
+
+
+def _version_there(name: str, python: Path) -> str:
+    try:
+        checked = subprocess.run(
+            [python, "-P", "-c", CODE], capture_output=True, text=True, timeout=CHECK_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StudyError(f"python = {name}: {python} cannot be started: {error}") from error
+    if checked.returncode:
+        why = (checked.stderr.strip().splitlines() or ["no message"])[-1]
+        raise StudyError(
+            f"python = {name}: {python} cannot run this package ({why}); install it there: "
+            f"{python} -m pip install {PACKAGE}=={version(PACKAGE)}"
+        )
+    return checked.stdout.strip()

@@ -15,8 +15,8 @@ from contextlib import suppress
 from io import FileIO
 from typing import NoReturn
 
-from scaling.machine.cpulist import parse_list
-from scaling.running import memory, worker
+from scaling.machine.topology import parse_list
+from scaling.running import system_calls, worker
 from scaling.running.marks import wear_mark
 from scaling.running.messages import ChildStarted, Refusal, ServerReady, ServerSetup, decode_request, encode
 
@@ -42,7 +42,7 @@ def main() -> None:
     cpus = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cpus[setup.number % len(cpus)]})
     if setup.policy is not None:
-        memory.apply_policy(setup.policy)
+        system_calls.apply_policy(setup.policy)
     try:
         for module in setup.modules:
             importlib.import_module(module)

@@ -17,18 +17,18 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from scaling.analysis.step_times import warmup_steps
 from scaling.analysis.traces import TracedStep
 from scaling.analysis.turns import WARMUP_ROUND, TurnSpan
-from scaling.analysis.warmup import warmup_steps
 from scaling.analysis.witness import Witness
-from scaling.machine.cpulist import parse_list
-from scaling.machine.files import named_lines
+from scaling.machine.kernel_files import named_lines
+from scaling.machine.topology import parse_list
 from scaling.results.rows import Figure, Outcome, Sections
 from scaling.running import processes
 from scaling.running.marks import MARK
-from scaling.running.memory import Policy, apply_policy
 from scaling.running.messages import READY, TURN_DONE, MessageError, RunFailure, RunRequest, RunResult, decode, send
-from scaling.running.signals import REQUESTS_TO_STOP
+from scaling.running.processes import REQUESTS_TO_STOP
+from scaling.running.system_calls import Policy, apply_policy
 from scaling.running.witness import ProcessTree
 from scaling.running.worker import MOST_ITEMS
 

@@ -17,17 +17,15 @@ from platform import python_version
 from scaling.analysis.energy import MeterEnergy, launch_energy
 from scaling.analysis.turns import FIRST_ROUND, Turn, TurnSpan
 from scaling.errors import MachineError
-from scaling.machine.cpulist import CpuSet, format_list
 from scaling.machine.gpus import find_gpu
 from scaling.machine.placement import sharing
 from scaling.machine.power import find_meters, package_cpus
 from scaling.machine.sysfs import HERE
-from scaling.machine.topology import Machine, Topology
-from scaling.results.power import PowerTrace
+from scaling.machine.topology import CpuSet, Machine, Topology, format_list
 from scaling.results.rows import Row
 from scaling.results.store import public_row, storable, storable_trace
-from scaling.results.traces import TracedRow
-from scaling.running import memory, processes
+from scaling.results.traces import PowerTrace, TracedRow
+from scaling.running import processes, system_calls
 from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns
 from scaling.running.environment import environment, row_variables, server_variables, thread_variables
@@ -36,8 +34,7 @@ from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.pack import PackSpec
 from scaling.running.power_meter import MeteredRun, PowerMeter
 from scaling.running.quota_groups import QuotaGroups
-from scaling.running.reaper import Reaper
-from scaling.running.scratch import Scratch
+from scaling.running.reaper import Reaper, Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.study.catalogue import read_catalogue
 from scaling.study.planning import Point, Run
@@ -173,7 +170,9 @@ class LocalEngine(Surroundings):
                 MemberSpec(spec, start, caps, run.metered, self._gets_ready_in_company(run.point))
                 for spec, start, caps, run in zip(specs, starters, caps_of_processes, firsts, strict=True)
             ]
-            sizes = self.sizes[_size_key(runs[0].point)]
+            # The settings that determine the memory of a process, as far as cohorts differ in them.
+            one = runs[0].point
+            sizes = self.sizes[one.workload, one.framework, one.mode, one.size, one.items, one.jit, one.data]
             turns = turns_of(self.study, self._program(runs[0]))
             launched = take_turns(members, turns, order, self, sizes)
         except StartError as error:
@@ -322,7 +321,7 @@ class LocalEngine(Surroundings):
         program = self._program(run)
         return ChildSpec(
             request=self._request(run, cpus, beside),
-            policy=memory.policy(run.point.memory, cpus, self.topology.nodes),
+            policy=system_calls.policy(run.point.memory, cpus, self.topology.nodes),
             # The study's limit is for one execution.
             timeout_seconds=self.study.timeout_seconds * (program.warmup + program.steps if program else 1),
             environment=variables,
@@ -378,8 +377,7 @@ class LocalEngine(Surroundings):
 
     def _program(self, run: Run) -> Program | None:
         """The program of a run, which may be missing from the study."""
-        name = run.point.workload
-        return self.programs.get(name) or short_program(name)
+        return self.programs.get(run.point.workload) or short_program(run.point.workload)
 
 
 def _processes(run: Run, spec: ChildSpec | PackSpec) -> list[tuple[Run, ChildSpec]]:
@@ -403,11 +401,6 @@ def open_meter(with_gpu: bool, root: Path = HERE) -> PowerMeter:
     meters = find_meters(root, gpu)
     shared = gpu is not None and bool(gpu.processes())
     return PowerMeter(replace(meters, problems=(*meters.problems, *problems)), package_cpus(root), shared)
-
-
-def _size_key(point: Point) -> Hashable:
-    """The settings that determine the memory of a process, as far as cohorts differ in them."""
-    return (point.workload, point.framework, point.mode, point.size, point.items, point.jit, point.data)
 
 
 def _by_process(runs: Sequence[Run]) -> list[list[Run]]:

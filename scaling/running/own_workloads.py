@@ -4,11 +4,12 @@ The object is a `Network`, a model with a batch, a callable whose call is a step
 function that returns one of these.
 """
 
+import importlib.util
 import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from scaling.workloads.base import Network, Setting
@@ -26,6 +27,18 @@ class OwnWorkloadError(TypeError):
     """An object that cannot be measured, and what to return instead, in a sentence."""
 
     explains_itself = True
+
+
+def load_module(path: str) -> ModuleType:
+    """A user's file as a module, with its folder importable, as if Python had been started on it."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    spec = importlib.util.spec_from_file_location(os.path.basename(path).removesuffix(".py"), path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def _timed(function: Callable[[], object]) -> "Stepper":

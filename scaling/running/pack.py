@@ -14,8 +14,8 @@ from typing import Any
 from scaling.analysis.packs import ReplicaRun, merge
 from scaling.analysis.turns import WARMUP_ROUND
 from scaling.analysis.witness import Witness
-from scaling.machine.cpulist import format_list
 from scaling.machine.placement import Sharing
+from scaling.machine.topology import format_list
 from scaling.results.rows import Outcome, Sections
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild
 from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode, encode

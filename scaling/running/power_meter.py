@@ -23,9 +23,9 @@ from scaling.analysis.energy import (
     within,
 )
 from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan
-from scaling.machine.cpulist import CpuSet
 from scaling.machine.power import Meter, MeterReading, Meters
-from scaling.results.power import MeterTrace
+from scaling.machine.topology import CpuSet
+from scaling.results.traces import MeterTrace
 
 # Ten samples per second of a counter, whose energy does not depend on their number, and twenty of a GPU, which updates
 # its counter and its power about as often.

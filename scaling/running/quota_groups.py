@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from scaling.errors import StudyError
-from scaling.machine.cgroups import quota_parents
+from scaling.machine.kernel_files import quota_parents
 
 # The period of the kernel's own default, and of container runtimes.
 PERIOD_MICROSECONDS = 100_000

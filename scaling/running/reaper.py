@@ -1,13 +1,17 @@
 """Ends everything that a killed sweep leaves behind: a process that waits for the sweep's end and then cleans up.
 
 It sleeps until the sweep closes it or ends (`pidfd`), by SIGKILL too, and shares the sweep's machine-wide lock.
+
+The scratch folder of a sweep is private to this user; runs get a folder inside it, which is emptied for each run.
 """
 
 import fcntl
 import json
 import os
 import select
+import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -15,14 +19,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import psutil
 
-from scaling.running import quota_groups, scratch
+from scaling.errors import StoreError
+from scaling.running import quota_groups
+from scaling.running.launcher import StartError
 from scaling.running.marks import is_zombie, wears_mark
-from scaling.running.processes import describe, ending
-from scaling.running.signals import REQUESTS_TO_STOP
+from scaling.running.processes import REQUESTS_TO_STOP, describe, ending
 
 # A killed process can take a moment to die; a process that waits on a broken disk may never die.
 LONGEST_SECONDS = 10.0
@@ -118,7 +124,7 @@ def watch() -> None:
             f"scaling: the killed sweep left {describe(pid)} running, which cannot be ended from here", file=sys.stderr
         )
     if setup["scratch"]:
-        scratch.remove(Path(setup["scratch"]))
+        remove_scratch(Path(setup["scratch"]))
     quota_groups.remove_all(setup["mark"], Path(setup["root"]))
     for problem in restore(setup["caps"]) if setup["caps"] else ():
         print(f"scaling: {problem}", file=sys.stderr)
@@ -157,3 +163,42 @@ def _end(pid: int, left: set[int]) -> bool:
         left.add(pid)
         return False
     return True
+
+
+class Scratch:
+    """The folder, and the inner folder `runs` that each run finds empty."""
+
+    def __init__(self) -> None:
+        try:
+            self.folder = Path(mkdtemp(prefix="scaling-"))
+        except OSError as error:
+            raise StoreError(
+                f"no scratch folder can be created ({error.strerror}: {error.filename or 'no temporary folder'}); set "
+                "TMPDIR to a writable folder"
+            ) from error
+        self.runs = self.folder / "run"
+
+    def empty(self) -> None:
+        """Recreate the folder of the runs."""
+        try:
+            if not is_private(self.folder):
+                raise StartError(f"its scratch folder {self.folder} is no longer private to this user")
+            shutil.rmtree(self.runs, ignore_errors=True)
+            with suppress(FileNotFoundError, IsADirectoryError):
+                self.runs.unlink()
+            self.runs.mkdir(mode=0o700)
+        except OSError as error:
+            raise StartError(f"its scratch folder {self.runs} cannot be created: {error.strerror}") from error
+
+
+def is_private(folder: Path) -> bool:
+    """Whether a path is a folder of this user that no other user may enter."""
+    status = os.lstat(folder)
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
+
+
+def remove_scratch(folder: Path) -> None:
+    """Remove a scratch folder, unless another user has replaced it."""
+    with suppress(OSError):
+        if is_private(folder):
+            shutil.rmtree(folder, ignore_errors=True)

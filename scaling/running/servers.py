@@ -22,9 +22,9 @@ from typing import TypeVar
 from scaling.running.cohort import free_bytes
 from scaling.running.forkserver import LONGEST_MESSAGE
 from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartError
-from scaling.running.memory import Policy
 from scaling.running.messages import ChildStarted, MessageError, Refusal, ServerReady, ServerSetup, decode, encode
 from scaling.running.processes import ending
+from scaling.running.system_calls import Policy
 from scaling.study.catalogue import A_FRAMEWORK, read_catalogue
 from scaling.study.planning import Point
 from scaling.study.workload import Named, OwnFile, workload

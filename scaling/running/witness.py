@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scaling.analysis.witness import Witness
-from scaling.machine import cgroups
-from scaling.machine.cpulist import CpuSet, format_list, parse_list
-from scaling.machine.files import named_lines, read_number
-from scaling.running.counters import Counter
+from scaling.machine.kernel_files import bandwidth_count, named_lines, read_number
+from scaling.machine.topology import CpuSet, format_list, parse_list
+from scaling.running.system_calls import Counter
 
 ROOT = Path("/")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -160,8 +159,8 @@ def read(cpus: CpuSet, siblings: CpuSet, hardware: Mapping[str, Counter], beside
             "elsewhere_busy_seconds": _sum(ticks, "busy", ticks.keys() - cpus - siblings - beside),
             "steal_seconds": _sum(ticks, "steal", cpus),
             "pressure_seconds": int(pressure.splitlines()[0].rpartition("total=")[2]) if pressure else None,
-            "throttled_periods": cgroups.bandwidth_count(ROOT, "nr_throttled"),
-            "quota_periods": cgroups.bandwidth_count(ROOT, "nr_periods"),
+            "throttled_periods": bandwidth_count(ROOT, "nr_throttled"),
+            "quota_periods": bandwidth_count(ROOT, "nr_periods"),
             "involuntary_switches": own.ru_nivcsw + children.ru_nivcsw,
             "voluntary_switches": own.ru_nvcsw + children.ru_nvcsw,
             **{name: counter.read() for name, counter in hardware.items()},

@@ -5,7 +5,7 @@ The launcher starts it as `python -c "…; main(started_ns)" REPLY_FD CONTROL_FD
 because every start pays for it, and nothing that starts threads before it has checked its mask.
 """
 
-import importlib.util
+import importlib
 import os
 import sys
 import time
@@ -14,17 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite, nan, sqrt
 from statistics import median
-from types import ModuleType
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
+from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.traces import TracedStep
-from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, TurnSpan, was_quiet
 from scaling.analysis.witness import Witness
 from scaling.errors import escape_text, to_install
-from scaling.machine.cpulist import format_list, parse_list
+from scaling.machine.topology import format_list, parse_list
 from scaling.running import quota_groups, witness
-from scaling.running.counters import Counter, hardware_counters
 from scaling.running.marks import wear_mark
 from scaling.running.messages import (
     RunFailure,
@@ -38,6 +36,7 @@ from scaling.running.messages import (
     decode_request,
     send,
 )
+from scaling.running.system_calls import Counter, hardware_counters
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 
 # Tracing, allocation and caches settle in the first few steps (TensorFlow's third step still takes 1.26 times as long
@@ -189,12 +188,14 @@ def _build(factory: Any, setting: Any, framework: Any, request: RunRequest) -> A
     if spec.file is None:
         workload = factory(setting, **spec.options)
     else:
-        # Imported here because only a user's file needs it.
         from scaling.running.own_workloads import own_workload
 
         workload = own_workload(f"{os.path.basename(spec.file)}:{spec.name}", factory, setting, spec.options)
     if isinstance(workload, Network):
-        if framework is None or not _is_made_with(workload.model, request.framework):
+        # Only torch executes a torch module that is not from Keras.
+        is_keras = KERAS in sys.modules and isinstance(workload.model, sys.modules[KERAS].Model)
+        is_torch = "torch" in sys.modules and isinstance(workload.model, sys.modules["torch"].nn.Module)
+        if framework is None or (is_torch and not is_keras and request.framework != "torch"):
             raise TypeError(
                 f"this network was not built with framework = {request.framework!r}; name its framework in the study"
             )
@@ -204,13 +205,6 @@ def _build(factory: Any, setting: Any, framework: Any, request: RunRequest) -> A
     if request.traced:
         raise TypeError("only a network has ops to trace, but this workload is not a network")
     return workload
-
-
-def _is_made_with(model: Any, framework: str) -> bool:
-    """Whether a framework can execute a model; only torch executes a torch module that is not from Keras."""
-    is_keras = KERAS in sys.modules and isinstance(model, sys.modules[KERAS].Model)
-    is_torch = "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module)
-    return is_keras or not is_torch or framework == "torch"
 
 
 def _take_first_step(
@@ -442,22 +436,13 @@ def _load_factory(spec: WorkloadSpec) -> Callable[..., Any]:
     if spec.file is None:
         module = importlib.import_module(spec.name if "." in spec.name else f"scaling.workloads.{spec.name}")
         return module.build  # type: ignore[no-any-return]
-    factory = getattr(_load_module(spec.file), spec.name, None)
+    # Imported here because only a user's file needs it.
+    from scaling.running.own_workloads import load_module
+
+    factory = getattr(load_module(spec.file), spec.name, None)
     if factory is None:
         raise AttributeError(f"{spec.file} has no function '{spec.name}'")
     return factory  # type: ignore[no-any-return]
-
-
-def _load_module(path: str) -> ModuleType:
-    """A user's file as a module, with its folder importable, as if Python had been started on it."""
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    spec = importlib.util.spec_from_file_location(os.path.basename(path).removesuffix(".py"), path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def _framework(name: str, setting: Any, device: str) -> Any:

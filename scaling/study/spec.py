@@ -11,8 +11,8 @@ from msgspec import Meta
 
 from scaling.errors import StudyError, excerpt
 from scaling.features import features, resolve
-from scaling.machine.cpulist import ordered_list
 from scaling.machine.placement import EXPLICIT, POLICIES
+from scaling.machine.topology import ordered_list
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
 from scaling.study.keys import Key, as_list, did_you_mean, given_keys, keyed, keys_of, parse_toml
 from scaling.study.privacy import without_secrets

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.minsky import TABLE_2, beside_table_2, main, shares_with
-from scaling.results.sections import sections_of
+from scaling.results.evaluation import sections_of
 from tests.scaling.reporting.results import made
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "sixteen-cores"

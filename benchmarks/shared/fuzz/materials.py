@@ -17,10 +17,9 @@ from scaling.machine.doctor.findings import Finding
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import Machine, Topology
 from scaling.results.export import write_export
-from scaling.results.power import MeterTrace, PowerTrace, power_to_json
 from scaling.results.rows import Row, launch_of
 from scaling.results.store import Store
-from scaling.results.traces import TracedRow, traced_row_to_json
+from scaling.results.traces import MeterTrace, PowerTrace, TracedRow, power_to_json, traced_row_to_json
 from scaling.study.planning import Run, plan, traced_plan
 from scaling.study.spec import study_from_toml, study_to_toml
 
@@ -161,8 +160,8 @@ def packs_folder() -> Files:
 def tuned_folder() -> Files:
     """A search that has ended, on this machine."""
     # Only here, as the rest works without the feature.
-    from scaling.features.tuning.file import TUNING, write_search
     from scaling.features.tuning.library import prepare_tuning
+    from scaling.features.tuning.report import TUNING, write_search
 
     workload, parameters = TUNED
     with tempfile.TemporaryDirectory() as name:

@@ -12,13 +12,12 @@ from threadpoolctl import threadpool_limits
 
 from scaling.analysis.arrays import Floats
 from scaling.analysis.curves.draws import EXTRAPOLATION_LIMIT, INTERVAL, Draws, estimate, stretch_at
-from scaling.analysis.curves.laws import WITHOUT_COHERENCY, Law, relative_time, serial_fraction
+from scaling.analysis.curves.laws import WITHOUT_COHERENCY, Law, TruthCheck, relative_time, serial_fraction
 from scaling.analysis.curves.observations import measured
 from scaling.analysis.curves.posterior import DEVIATIONS, Posterior
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.series import Series
 from scaling.analysis.sizing.sizes import plain_sizes
-from scaling.analysis.truth import TruthCheck
 from scaling.errors import FitError, SeriesFitError
 
 # With fewer counts any law goes through all of them.

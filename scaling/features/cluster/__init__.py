@@ -18,7 +18,7 @@ FEATURE = Feature(
     ),
     node_types=NodeTypes(
         marker="cluster.toml",
-        standings=f"{__name__}.status:standings",
+        standings=f"{__name__}.reporting:standings",
         members=f"{__name__}.folder:measured_node_types",
         beside_points=f"{__name__}.reporting:beside_points",
         beside_answers=f"{__name__}.reporting:beside_answers",

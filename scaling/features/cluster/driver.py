@@ -35,10 +35,10 @@ from scaling.features.cluster.jobs import Jobs
 from scaling.reporting.words import count, duration, point_words
 from scaling.results.files import make_folder, read_regular_text, replace_file
 from scaling.results.jsonl import Redo
-from scaling.results.power import read_power
 from scaling.results.rows import Row, launch_seconds
 from scaling.results.store import FINDINGS, ROWS, STUDY, Store, made_before, read_rows, read_study_toml
-from scaling.running.signals import StopRequests
+from scaling.results.traces import read_power
+from scaling.running.processes import StopRequests
 from scaling.study.catalogue import read_catalogue
 from scaling.study.spec import Study, incompatibility_anywhere, study_from_toml
 from scaling.study.workload import check_workload

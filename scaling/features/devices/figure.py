@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from scaling.features.devices.pairs import RelativeExecution, device_pairs, relative_executions
+from scaling.features.devices.report import RelativeExecution, device_pairs, relative_executions
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import draw_mark, hollow_key, make_grid, mark_key, number_axis, reference
 from scaling.reporting.plots.specification import distinct_names

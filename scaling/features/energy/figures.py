@@ -18,7 +18,7 @@ from scaling.reporting.plots.specification import Stroke, distinct_names
 from scaling.reporting.plots.style import COLOURS, FAINT, INK, REFERENCE, colour, marker
 from scaling.reporting.words import caps_words
 from scaling.results.evaluation import Evaluation
-from scaling.results.power import PowerTrace
+from scaling.results.traces import PowerTrace
 from scaling.study.planning import Point
 from scaling.study.spec import Caps
 

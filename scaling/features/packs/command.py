@@ -22,8 +22,7 @@ from scaling.cli.options import (
     refuse_variables,
 )
 from scaling.cli.printing import print_json, print_lines, print_most_important, print_table
-from scaling.cli.progress import Progress
-from scaling.cli.sweep import answer_when_interrupted, print_job_notes, print_plan, print_results
+from scaling.cli.sweep import Progress, answer_when_interrupted, print_job_notes, print_plan, print_results
 from scaling.features.packs.library import check_limit, choose_packs, prepare_packs
 from scaling.features.packs.report import (
     SLOWDOWN,

@@ -20,7 +20,7 @@ from scaling.machine.placement import Sharing
 from scaling.reporting.answers import StudyAnswer
 from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, SETTINGS, TEXTS, Facts, Fields, fields_of, record
 from scaling.reporting.points import names_among, point_settings
-from scaling.reporting.verdicts import VERDICT_WORDS
+from scaling.reporting.quantities import VERDICT_WORDS
 from scaling.reporting.words import (
     Block,
     Section,

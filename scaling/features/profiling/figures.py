@@ -14,11 +14,10 @@ from matplotlib import colormaps
 from matplotlib.ticker import MaxNLocator
 
 from scaling.analysis.arrays import Floats
-from scaling.analysis.op_classes import CLASS_NAMES, CLASSES
-from scaling.features.profiling.evaluation import OpEvaluation
+from scaling.analysis.traces import CLASS_NAMES, CLASSES
+from scaling.features.profiling.evaluation import Merge, OpEvaluation
 from scaling.features.profiling.pairs import MOST, Stationarity, cumulative_shares, notable, types_for
 from scaling.features.profiling.profile import Profile
-from scaling.features.profiling.similarity import Merge
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.figure import Figure
 from scaling.reporting.plots.layout import SINGLE_WIDTH_INCHES, make_grid, number_axis, reference

@@ -16,11 +16,10 @@ from scaling.api.measuring import (
     redo_of,
     refuse_another_machine,
     set_aside,
-    watch,
     with_interpreter,
     with_machine_name,
 )
-from scaling.api.progress import Monitor
+from scaling.api.progress import Monitor, watch
 from scaling.errors import StoreError, StudyError
 from scaling.features.profiling.evaluation import MeasuredStep
 from scaling.features.profiling.other_machine import Speeds
@@ -30,8 +29,7 @@ from scaling.reporting.words import point_words
 from scaling.results.rows import launch_of, planned_launch
 from scaling.results.store import read_rows
 from scaling.results.traces import PROFILE, TRACES, TracedRow, TraceStore, read_traced_rows, read_traces, trace_of
-from scaling.running import loop
-from scaling.running.schedule import Schedule
+from scaling.running.schedule import Schedule, measure
 from scaling.study.catalogue import (
     PROFILE_DEFAULTS,
     check_extras,
@@ -142,7 +140,7 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
         watch(monitor, schedule),
         open_engine(job, lock_fd, monitor) as engine,
     ):
-        loop.measure(schedule, engine.trace(schedule), store.append, on_row, check)
+        measure(schedule, engine.trace(schedule), store.append, on_row, check)
 
 
 def _refuse_other_steps(job: ProfileJob) -> None:

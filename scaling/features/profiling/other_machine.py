@@ -25,8 +25,8 @@ import numpy as np
 
 from scaling.analysis.arrays import Floats
 from scaling.analysis.estimates import NORMAL_QUANTILE, Estimate
-from scaling.analysis.op_classes import op_class
 from scaling.analysis.roofline import MATMUL, STREAM
+from scaling.analysis.traces import op_class
 from scaling.errors import FitError
 from scaling.features.profiling.evaluation import MeasuredStep, OpEvaluation, refuse_ops
 from scaling.features.profiling.laws import StepLaws, StepPrediction, laws_of, step_prediction

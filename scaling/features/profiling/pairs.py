@@ -11,8 +11,7 @@ from statistics import NormalDist, fmean, stdev
 import numpy as np
 
 from scaling.analysis.arrays import Floats
-from scaling.analysis.op_classes import OpClass
-from scaling.analysis.traces import Trace
+from scaling.analysis.traces import OpClass, Trace
 from scaling.errors import need
 from scaling.features.profiling.profile import SCIPY, OpShare, Profile
 from scaling.study.planning import Point

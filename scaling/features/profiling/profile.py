@@ -20,9 +20,18 @@ import numpy as np
 from scaling.analysis import rules
 from scaling.analysis.arrays import Floats
 from scaling.analysis.estimates import student_t
-from scaling.analysis.op_classes import CLASSES, PURPOSES, OpClass, Purpose, one_name, op_class
 from scaling.analysis.rules import Verdict
-from scaling.analysis.traces import Trace, TracedStep, traces_by_point
+from scaling.analysis.traces import (
+    CLASSES,
+    PURPOSES,
+    OpClass,
+    Purpose,
+    Trace,
+    TracedStep,
+    one_name,
+    op_class,
+    traces_by_point,
+)
 from scaling.errors import FitError, need
 from scaling.study.planning import Point
 

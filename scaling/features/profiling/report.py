@@ -4,16 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from scaling.analysis.estimates import Estimate, finite
-from scaling.analysis.op_classes import CLASSES, PURPOSES, op_class
 from scaling.analysis.rules import WIDEST_ANSWER, Verdict
-from scaling.features.profiling.evaluation import OpEvaluation, Scaling
+from scaling.analysis.traces import CLASSES, PURPOSES, op_class
+from scaling.features.profiling.evaluation import LINKAGES, OpEvaluation, Scaling
 from scaling.features.profiling.laws import Loss, StepPrediction
 from scaling.features.profiling.other_machine import ElsewherePrediction, OtherMachine
 from scaling.features.profiling.pairs import NOTABLE, Stationarity, notable, outside_ops, types_for
 from scaling.features.profiling.profile import Profile
-from scaling.features.profiling.similarity import LINKAGES
 from scaling.reporting.json_types import ARRAY, Fields
-from scaling.reporting.verdicts import VERDICT_WORDS
+from scaling.reporting.quantities import VERDICT_WORDS
 from scaling.reporting.words import (
     Table,
     count,
@@ -327,11 +326,8 @@ def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
             f"{scaling.name}: {threads} are {by_ops.threads / most:.3g} times the largest traced number; beyond that "
             "number, nothing checks the laws"
         )
-    if by_ops.imprecise_parts:
-        ranges = [
-            f"{name} {interval_alone(seconds, duration, joint=' to ')}"
-            for name, seconds in by_ops.imprecise_parts.items()
-        ]
+    if parts := by_ops.imprecise_parts.items():
+        ranges = [f"{name} {interval_alone(seconds, duration, joint=' to ')}" for name, seconds in parts]
         yield (
             f"{scaling.name}: the serial part of some ops is imprecise; on {threads} these ops may take: {_few(ranges)}"
         )

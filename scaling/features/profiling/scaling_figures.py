@@ -14,7 +14,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from scaling.analysis.op_classes import CLASS_NAMES, CLASSES, op_class
+from scaling.analysis.traces import CLASS_NAMES, CLASSES, op_class
 from scaling.features.profiling.evaluation import OpEvaluation, Scaling
 from scaling.features.profiling.laws import Loss
 from scaling.features.profiling.pairs import ModePair

@@ -26,8 +26,7 @@ from scaling.reporting.deployment import Deployment
 from scaling.reporting.fits import law_words
 from scaling.reporting.json_types import ARRAY, ESTIMATE, MAP, NUMBER, POINT, Facts, Fields
 from scaling.reporting.points import point_settings
-from scaling.reporting.quantities import Quantity, plain
-from scaling.reporting.verdicts import VERDICT_WORDS
+from scaling.reporting.quantities import VERDICT_WORDS, Quantity, plain
 from scaling.reporting.words import (
     Block,
     Section,

@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, TypeVar
 
-from scaling.machine.cpulist import parse_list
+from scaling.machine.topology import parse_list
 from scaling.running.witness import TICKS_PER_SECOND, processes_below, threads_of
 from scaling.workloads.base import Setting
 from scaling.workloads.command import TAIL_BYTES, Command, ProgramError, ending, number

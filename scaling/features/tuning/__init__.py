@@ -17,5 +17,5 @@ FEATURE = Feature(
     sections=(f"{_HERE}.report:section",),
     schemas={"tune": f"{_HERE}.report:printed"},
     library={"Tuned": f"{_HERE}.library:Tuned", "tune": f"{_HERE}.library:tune"},
-    files={"tuning.json": f"{_HERE}.file:read_search"},
+    files={"tuning.json": f"{_HERE}.report:read_search"},
 )

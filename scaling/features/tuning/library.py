@@ -18,7 +18,6 @@ from scaling.api.measuring import Job, hold_lock, make_runs, open_store, prepare
 from scaling.api.progress import Monitor, watcher
 from scaling.api.results import Results, load
 from scaling.errors import StudyError
-from scaling.features.tuning.file import Search, cohort_launch, write_search
 from scaling.features.tuning.grid import (
     MOST_INTER,
     Grid,
@@ -30,7 +29,15 @@ from scaling.features.tuning.grid import (
     program_variants,
     workload_variants,
 )
-from scaling.features.tuning.report import TunedSettings, outcome_rows, paste_python, settings_of
+from scaling.features.tuning.report import (
+    Search,
+    TunedSettings,
+    cohort_launch,
+    outcome_rows,
+    paste_python,
+    settings_of,
+    write_search,
+)
 from scaling.features.tuning.schedule import TuningSchedule
 from scaling.features.tuning.search import Outcome
 from scaling.machine.sysfs import read_topology

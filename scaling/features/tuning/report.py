@@ -1,25 +1,45 @@
-"""The outcome of a search as sentences, table and JSON facts: the winner, its gain, and how to set it."""
+"""The outcome of a search in words, as a table and as JSON, and `tuning.json`: the winner, its gain, how to set it.
+
+`scaling tune` makes folders with `tuning.json`, the grid of a search and the outcome of its rows; their rows name the
+cohorts of the race and of the confirmation.
+"""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import WIDEST_ANSWER
-from scaling.features.tuning.file import TUNING, Search
+from scaling.errors import StoreError
 from scaling.features.tuning.grid import Grid, Objective
-from scaling.features.tuning.search import FEWEST_CONFIRMATIONS, Competitor, Outcome, Standing
-from scaling.machine.cpulist import format_list, parse_list
+from scaling.features.tuning.search import (
+    FEWEST_CONFIRMATIONS,
+    CohortLaunch,
+    Competitor,
+    Outcome,
+    Space,
+    Standing,
+    cohort_logs,
+    outcome,
+    space,
+)
+from scaling.machine.topology import Cpus, format_list, parse_list
 from scaling.reporting.answers import StudyAnswer
 from scaling.reporting.json_types import ARRAY, ESTIMATE, MAP, NUMBER, TEXTS, Facts, Fields
 from scaling.reporting.page.provenance import study_of
 from scaling.reporting.words import Block, Section, Table, count, estimate_facts, figure, interval_alone
 from scaling.results.evaluation import Evaluation
+from scaling.results.files import read_regular_text, replace_file
+from scaling.results.rows import Row, planned_launch
 from scaling.study.planning import Point
 from scaling.study.programs import fill
 from scaling.study.spec import PROGRAM_MODE, Study, programs_of
 
+TUNING = "tuning.json"
 STANDING_WORDS = {
     Standing.WINNER: "winner",
     Standing.IN_RACE: "not distinguishable from the best",
@@ -32,6 +52,46 @@ HINT = (
     "Times are relative to the default and come from all launches. The gain above comes only from the launches after "
     "the winner was chosen."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The settings of a search, the CPUs of each, and the objective."""
+
+    grid: Grid
+    cpus: tuple[Cpus, ...]
+    objective: Objective = Objective.LATENCY
+
+    @property
+    def space(self) -> Space:
+        """The space of the settings."""
+        return space(self.grid.values, self.grid.named)
+
+    def outcome(self, rows: Iterable[Row]) -> Outcome:
+        """The outcome of rows."""
+        return outcome(self.space, cohort_logs(map(cohort_launch, rows), self.grid.points, self.objective))
+
+
+def cohort_launch(row: Row) -> CohortLaunch:
+    """The launch of a row with its cohort."""
+    return CohortLaunch(planned_launch(row), row.run.cohort)
+
+
+def write_search(folder: Path, search: Search) -> None:
+    """Store a search beside its rows."""
+    replace_file(folder / TUNING, msgspec.json.format(msgspec.json.encode(search), indent=1).decode() + "\n")
+
+
+def read_search(folder: Path) -> Search:
+    """Read the search of a folder."""
+    path = folder / TUNING
+    try:
+        search = msgspec.json.decode(read_regular_text(path), type=Search)
+    except msgspec.MsgspecError as error:
+        raise StoreError(f"{path} is not a valid search: {error}; remove it") from error
+    if not len(search.grid.points) == len(search.grid.values) == len(search.cpus) > 0:
+        raise StoreError(f"{path} is not a valid search: its lists differ in length; remove it")
+    return search
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from scaling.features.tuning.search import (
     next_cohort,
     outcome,
 )
-from scaling.running.loop import Runs
+from scaling.running.schedule import Runs
 from scaling.study.planning import Cohort, Point, Run, estimated_seconds
 from scaling.study.spec import Study
 

@@ -9,11 +9,10 @@ from dataclasses import replace
 from math import prod
 
 from scaling.errors import count
-from scaling.machine.cpulist import CpuSet, format_list
 from scaling.machine.doctor import findings as subjects
 from scaling.machine.doctor.findings import Finding, Subject
 from scaling.machine.doctor.readings import Activity, Clock, Memory, PowerAccess, Pressure, Sensor, Span, Vitals
-from scaling.machine.topology import Topology
+from scaling.machine.topology import CpuSet, Topology, format_list
 
 # Tasks. One task that always runs takes a core from every point that uses all of them; a quarter is more than an idle
 # system has, and changed two-thread steps visibly.

@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from scaling.errors import MachineError
-from scaling.machine.cgroups import bandwidth_count
 from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.readings import (
@@ -27,8 +26,8 @@ from scaling.machine.doctor.readings import (
     since_boot,
     span,
 )
-from scaling.machine.files import named_lines, numbered_folders, read_number, read_text
 from scaling.machine.gpus import NVIDIA_DEVICE, Gpu, find_gpu
+from scaling.machine.kernel_files import bandwidth_count, named_lines, numbered_folders, read_number, read_text
 from scaling.machine.power import CPU_FOLDER, Range, common_range, find_meters, limit_files, zones
 from scaling.machine.sysfs import HERE
 from scaling.machine.topology import Topology

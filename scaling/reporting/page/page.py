@@ -3,42 +3,54 @@
 The page is one HTML file that works offline. Templates escape every text; only our own files and the figures, which
 are escaped already, are markup. A content security policy names script and style by digest and forbids everything else,
 even inline styles, so that an SVG is styled by attributes.
+
+The planner looks up its answers in quantiles per series and available size.
 """
 
 import base64
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
-from itertools import chain
+from itertools import accumulate, chain
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from scaling.analysis.answers import AnswerCode
-from scaling.analysis.backends import compare_backends
+from scaling.analysis.capacity import end_reason, too_few
+from scaling.analysis.comparison import compare_backends
+from scaling.analysis.curves.fit import SeriesFit
+from scaling.analysis.sizing.levels import level_curves, level_sizes, levels_of
+from scaling.analysis.sizing.quantile_tables import (
+    ASSURANCE_PROBITS,
+    ASSURANCES,
+    PROBITS,
+    SizeTable,
+    StepTable,
+    fastest_table,
+    size_tables,
+)
+from scaling.analysis.sizing.question import Goal, MachineTooSmall, ScalingLimits, Status
+from scaling.analysis.sizing.sizes import Sizes
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.answers import cores_answers, study_answers
-from scaling.reporting.capacity import limits_facts
-from scaling.reporting.fits import SERIES_ON_PAGE
+from scaling.reporting.capacity import STATUS_WORDS, basis_words, limits_facts, size_levels, sizing_reason_sentence
+from scaling.reporting.fits import DESCRIPTION_WORDS, SERIES_ON_PAGE
 from scaling.reporting.losses import loss_sentences, not_counted_sentence
 from scaling.reporting.machine import headline
 from scaling.reporting.page import provenance
-from scaling.reporting.page.planner import planner_facts
 from scaling.reporting.page.provenance import boxes, layout_words
 from scaling.reporting.page.tables import answer_lines, point_columns, point_rows, shared_apart
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, page_svg
 from scaling.reporting.plots.registry import CORE, names
-from scaling.reporting.plots.save import page_svg
 from scaling.reporting.points import backends_table, evaluation_notes, point_facts, points_table
-from scaling.reporting.quantities import STEP_KEYS
+from scaling.reporting.quantities import STEP_KEYS, verdict_counts
 from scaling.reporting.quietness import quietness_sentence, quietness_table
-from scaling.reporting.verdicts import verdict_counts
-from scaling.reporting.words import Section, count, json_text
-from scaling.results.evaluation import Evaluation
-from scaling.results.processes import map_by_processes
+from scaling.reporting.words import Section, count, estimate_facts, json_text
+from scaling.results.evaluation import Evaluation, map_by_processes
 from scaling.results.store import period
 
 SCRIPTS = ("numbers.js", "sizing.js", "curve.js", "planner.js", "table.js", "theme.js")
@@ -53,6 +65,13 @@ CORE_KINDS = tuple(kind.name for kind in CORE)
 CODE = re.compile("`([^`]+)`")
 # Letters that could end a script element or begin another, and line ends of JavaScript only.
 ESCAPED = "<>&\u2028\u2029"
+# At most this many sizes have quantiles: each takes 30 ms to compute and 2 KB of the page.
+MOST_SIZES = 512
+# From this number of sizes on, several processes compute them.
+MANY_SIZES = 64
+# Decimals of log seconds and efficiencies, which are interpolated or rounded to a percent.
+DIGITS = 7
+_BELOW_ALL = -1e9
 
 
 def page(result: Evaluation, drawings: Iterable[Drawing | NotDrawn] | None = None) -> str:
@@ -232,3 +251,107 @@ def _embed_page_figures(result: Evaluation) -> list[EmbeddedFigure]:
         return embed_figures(draw_figures(result, on_page=True))
     drawn = map_by_processes(lambda name: embed_figures(draw_figures(result, [name], on_page=True)), names("rows"))
     return [*chain.from_iterable(drawn)]
+
+
+def planner_facts(series_limits: Sequence[ScalingLimits], sizes: Sizes | None) -> dict[str, object]:
+    """The levels of the quantiles, and every series, with quantiles for the first `MOST_SIZES` sizes."""
+    counts = [sum(len(level_sizes(one, sizes)) for one in levels_of(limits.fit)) for limits in series_limits]
+    in_full = [total <= MOST_SIZES for total in accumulate(counts)]
+
+    def facts(index: int) -> dict[str, object]:
+        limits = series_limits[index]
+        if in_full[index]:
+            return series_facts(limits, sizes)
+        return _identity(limits.fit) | {"refusal": "left out of this page to keep it small; use `scaling capacity`"}
+
+    least = 2 if sum(counts) >= MANY_SIZES else len(counts) + 1
+    return {
+        "assurances": ASSURANCES,
+        "probits": PROBITS.tolist(),
+        "assurance_probits": ASSURANCE_PROBITS,
+        "series": [*map_by_processes(facts, range(len(counts)), least=least)],
+    }
+
+
+def series_facts(limits: ScalingLimits, sizes: Sizes | None) -> dict[str, object]:
+    """The facts of a series that answer every question."""
+    fit, curves = limits.fit, level_curves(limits.fit)
+    tables = [table for curve in curves for table in size_tables(curve, level_sizes(curve.fit, sizes))]
+    tables.sort(key=lambda table: table.size.order)
+    # The reason if no available size is enough, by assurance.
+    reasons = [too_few(fit, sizes, assurance) for assurance in ASSURANCES]
+    status = Status.NOT_REACHABLE if isinstance(reasons[0], MachineTooSmall) else Status.REFUSED
+    return _identity(fit) | {
+        "refusal": None,
+        "work": fit.series.work,
+        "recommended": limits.recommended,
+        "recommended_threads": limits.threads,
+        "most_measured": fit.most_cores,
+        "too_few": {"status": STATUS_WORDS[status], "reasons": [sizing_reason_sentence(reason) for reason in reasons]},
+        "all_keep": sizing_reason_sentence(end_reason(fit, sizes, tables[-1].size.cores)),
+        "sizes": [_size(fit, table) for table in tables],
+        "fastest": [_steps(fastest_table(curve)) for curve in curves],
+    }
+
+
+def _identity(fit: SeriesFit) -> dict[str, object]:
+    series = fit.series
+    return {
+        "name": series.name,
+        "label": series.sizing_label,
+        "unit": series.unit,
+        "words": _words(series.unit),
+        "described": DESCRIPTION_WORDS[fit.description],
+    }
+
+
+def _words(unit: str) -> dict[str, dict[Goal, str]]:
+    """The words for the target of a question (`{}` is its value), its field, and the axis of the curve."""
+    step = "step" if unit == "items" else "run"
+    rate, seconds = f"{unit}/s", f"seconds per {step}"
+    return {
+        "target": {
+            Goal.THROUGHPUT: f"{{}} {rate}",
+            Goal.LATENCY: f"a {step} within {{}}",
+            Goal.EFFICIENCY: "an efficiency of {} or more",
+            Goal.HOURLY_BUDGET: "{} an hour",
+            Goal.CHEAPEST: "the cheapest size",
+        },
+        "field": {
+            Goal.THROUGHPUT: f"{unit} per second",
+            Goal.LATENCY: seconds,
+            Goal.EFFICIENCY: "efficiency, 0 to 1",
+            Goal.HOURLY_BUDGET: "cost per hour",
+            Goal.CHEAPEST: "",
+        },
+        "axis": dict.fromkeys(Goal, rate) | {Goal.LATENCY: seconds, Goal.EFFICIENCY: "efficiency"},
+    }
+
+
+def _size(fit: SeriesFit, table: SizeTable) -> dict[str, object]:
+    host, basis = table.size.slowdown(), table.size.basis()
+    return {
+        "cores": table.size.cores,
+        "threads": table.size.threads,
+        "basis": basis.grounds.value,
+        "own_point_left_out": basis.own_left_out,
+        "mark": basis_words(basis),
+        "rate": estimate_facts(table.rate),
+        "efficiency": estimate_facts(table.efficiency),
+        "log_seconds": [
+            value if index in ASSURANCE_PROBITS else round(value, DIGITS)
+            for index, value in enumerate(table.log_seconds)
+        ],
+        "replicas": [[round(value, DIGITS) for value in row] for row in table.replicas],
+        "crowding": table.crowding,
+        "efficiencies": _steps(table.efficiencies),
+        "host": None if host is None else asdict(host),
+        "levels": size_levels(fit, *table.size.order, table.efficiency),
+    }
+
+
+def _steps(table: StepTable) -> dict[str, object]:
+    return {
+        "percents": [round(max(value, _BELOW_ALL), DIGITS) for value in table.percents],
+        "assurances": [max(value, _BELOW_ALL) for value in table.assurances],
+    }

@@ -6,8 +6,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from scaling.errors import ScalingError
-from scaling.machine.cpulist import format_list
-from scaling.machine.topology import Cpus
+from scaling.machine.topology import Cpus, format_list
 from scaling.reporting.machine import cores_by_threads, cpu_limits
 from scaling.reporting.words import count, point_words
 from scaling.results.machine_file import MachineFile

@@ -11,7 +11,7 @@ from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.answers import StudyAnswer
 from scaling.reporting.fits import description_words
-from scaling.reporting.verdicts import doubt_words
+from scaling.reporting.quantities import doubt_words
 from scaling.reporting.words import Table, cores_words, count, figure, percent, with_interval
 
 

@@ -14,12 +14,11 @@ from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.figure import Figure
 from scaling.reporting.plots.specification import Line, series_lines
 from scaling.reporting.plots.style import DARK, INK, LIGHT, SMALL_POINTS, wrap
-from scaling.reporting.sections import NONE_WHOLE
+from scaling.reporting.points import NONE_WHOLE
 from scaling.reporting.words import count, duration
-from scaling.results.evaluation import Evaluation
+from scaling.results.evaluation import Evaluation, has_sections
 from scaling.results.rows import Row
 from scaling.results.rows import Sections as Seconds
-from scaling.results.sections import has_sections
 from scaling.study.planning import Point
 
 NAMES = ("start and imports", "INIT", "SETUP with the first step", "warm-up", "RUN", "rest")

@@ -17,7 +17,7 @@ from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import PANEL_HEIGHT_INCHES, make_grid, number_axis
 from scaling.reporting.plots.specification import Line, series_lines
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
-from scaling.reporting.verdicts import VERDICT_WORDS
+from scaling.reporting.quantities import VERDICT_WORDS
 from scaling.reporting.words import count, duration, share
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row, launch_seconds

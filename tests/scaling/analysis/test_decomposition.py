@@ -6,10 +6,10 @@ import pytest
 
 from benchmarks.shared.hosts import point
 from scaling.analysis import rules
-from scaling.analysis.adjustment import Adjusted
 from scaling.analysis.rules import Doubt
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, summarize
+from scaling.analysis.turns import Adjusted
 
 ONE, TWO, SIXTEEN = (point(cores) for cores in (1, 2, 16))
 ABOUT = (0.99, 1.0, 1.01, 1.0)

@@ -6,11 +6,10 @@ from scipy import stats
 
 from benchmarks.shared.machines import machine, study
 from scaling.analysis import estimates, rules
-from scaling.analysis.adjustment import Adjusted
 from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import Launch, drift, launch_ratio, reach_of, select_points, summarize
-from scaling.analysis.turns import TurnTimes
+from scaling.analysis.turns import Adjusted, TurnTimes
 from scaling.study.planning import plan
 
 POINT = next(run.point for run in plan(study(), machine(1)).runs)

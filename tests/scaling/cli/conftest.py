@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.shared.machines import HOST, AmdahlMachine, machine, study
-from scaling.machine.cpulist import parse_list
+from scaling.machine.topology import parse_list
 from scaling.results.store import Store
 from scaling.study.planning import plan
 from tests.scaling.machine.invented import HYBRID, POWER9, files, write

@@ -11,9 +11,8 @@ from typing import Any, Literal
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from scaling.machine.cpulist import CpuSet, format_list, parse_list
 from scaling.machine.sysfs import read_topology
-from scaling.machine.topology import CpuMasks, Cpus, Topology, topology
+from scaling.machine.topology import CpuMasks, Cpus, CpuSet, Topology, format_list, parse_list, topology
 
 Groups = tuple[CpuSet, ...]
 

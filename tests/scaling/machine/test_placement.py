@@ -9,10 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from scaling.errors import PlacementError
-from scaling.machine.cpulist import CpuSet, parse_list
 from scaling.machine.placement import POLICIES, Placement, Request, Sharing, divide, place, sharing, usable_cores
 from scaling.machine.sysfs import read_topology
-from scaling.machine.topology import Cpus, Topology
+from scaling.machine.topology import Cpus, CpuSet, Topology, parse_list
 from tests.mentions import mentions
 from tests.scaling.machine.hwloc import lstopo
 from tests.scaling.machine.invented import (

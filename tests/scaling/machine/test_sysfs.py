@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 
 from scaling.errors import MachineError
-from scaling.machine.cpulist import parse_list
 from scaling.machine.sysfs import read_topology
-from scaling.machine.topology import CoreType, Node
+from scaling.machine.topology import CoreType, Node, parse_list
 from tests.scaling.machine.hwloc import lstopo
 from tests.scaling.machine.invented import (
     ASSORTED,

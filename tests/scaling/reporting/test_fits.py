@@ -18,8 +18,8 @@ from scaling.analysis.curves.fit import (
     OneLaunchPerCount,
     fit,
 )
+from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.series import Observation, Series
-from scaling.analysis.truth import StatedTruth
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import (
     DESCRIPTION_WORDS,

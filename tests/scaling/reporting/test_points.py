@@ -1,15 +1,26 @@
 from dataclasses import replace
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
-from scaling.analysis.backends import compare_backends
+from scaling.analysis.comparison import compare_backends
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
 from scaling.reporting.losses import loss_sentences
-from scaling.reporting.points import BARS, backends_table, point_remarks, points_table, series_words, sparklines_table
+from scaling.reporting.points import (
+    BARS,
+    backends_table,
+    flat_sections,
+    point_remarks,
+    points_table,
+    sections_notes,
+    sections_table,
+    series_words,
+    sparklines_table,
+)
 from scaling.reporting.words import point_words, text_lines
+from scaling.results.evaluation import sections_of
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
-from tests.scaling.reporting.results import stolen
+from tests.scaling.reporting.results import made, stolen
 
 
 def lines(toml, serial=0.1, change=lambda row: row):
@@ -115,3 +126,38 @@ def test_a_doubt_about_many_points_is_one_sentence_about_the_worst():
     remarks = point_remarks(speedups(summarize(map(launch_of, rows))))
     (disturbed,) = (remark for remark in remarks if "used its CPUs in every turn" in remark)
     assert disturbed.endswith("(in 3 of 3 launches); also at 1 other point")
+
+
+def test_the_table_has_the_sections_of_the_study_over_the_wall_time_on_the_most_cores():
+    sections = sections_of(made("cores = [1, 2]\nlaunches = 3"))
+    header, one, two = text_lines(sections_table(sections))
+    names = [
+        "workload",
+        "cores",
+        "INIT",
+        "SETUP",
+        "RUN",
+        "MAIN",
+        "WALL",
+        "wall",
+        "start and imports",
+        "steps",
+        "launches",
+    ]
+    assert " ".join(header.split()) == " ".join(names)
+    assert "1.0000 (" in two
+    assert "1.0000 (" not in one
+    assert two.split()[-2:] == ["40", "3"]
+
+
+def test_runs_that_were_forked_are_told_of():
+    rows = made("cores = [1, 2]\nlaunches = 3")
+    first, *others = sections_notes(sections_of([replace(rows[0], run=replace(rows[0].run, start="fork")), *rows[1:]]))
+    assert "relative to the wall time" in first
+    assert others == ["left out: 1 forked run, as a server did their imports, which no section has"]
+
+
+def test_the_sections_of_a_point_are_columns_of_a_table_too():
+    facts = flat_sections(sections_of(made("cores = [2]\nlaunches = 3")).points[-1])
+    assert facts["wall_normalised"] == 1.0
+    assert facts["main_seconds"] > facts["run_seconds"]

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from benchmarks.shared.machines import AmdahlMachine, machine, row, study
 from benchmarks.shared.packs import PackedMachine, pack_study
+from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.series import selected_series
 from scaling.analysis.summary import select_points, summarize
-from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn
 from scaling.errors import MissingExtraError, StoreError, to_install
 from scaling.results.export import is_export, read_export, write_export

@@ -12,7 +12,6 @@ from benchmarks.shared.machines import HOST, machine, row, study
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.results.jsonl import Redo
-from scaling.results.power import MeterTrace, PowerTrace
 from scaling.results.rows import ProgramFile, Sections, row_from_json, row_to_json
 from scaling.results.store import (
     FINDINGS,
@@ -25,6 +24,7 @@ from scaling.results.store import (
     storable,
     with_program_files,
 )
+from scaling.results.traces import MeterTrace, PowerTrace
 from scaling.study.planning import plan
 from tests.conftest import need
 from tests.mentions import mentions

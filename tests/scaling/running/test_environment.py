@@ -1,12 +1,14 @@
+import re
 import sys
 from dataclasses import replace
 
 import pytest
 
 from benchmarks.shared.machines import first_run, machine, study
-from scaling.running.environment import environment, row_variables, server_variables
+from scaling.errors import StudyError
+from scaling.running.environment import environment, find_interpreter, row_variables, server_variables
 from scaling.study.planning import plan
-from tests.runs import row_of
+from tests.runs import row_of, virtual_environment
 
 SHELL = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "7", "SLURM_CPU_BIND": "x", "LD_PRELOAD": "/evil.so"}
 
@@ -99,3 +101,31 @@ def test_a_real_run_has_the_environment_its_row_says(tmp_path, monkeypatch):
     assert seen - {"SCALING_SWEEP", "TMPDIR", "LC_CTYPE"} == said - {"LC_CTYPE"}
     assert {"PATH", "HOME"} <= set(row.left_out)
     assert dict(row.environment)["OMP_NUM_THREADS"] == "2"
+
+
+def test_an_interpreter_is_found_by_its_path_and_by_that_of_its_environment(tmp_path, monkeypatch):
+    folder = virtual_environment(tmp_path / "venv")
+    python = str(folder / "bin" / "python")
+    monkeypatch.chdir(tmp_path)
+    assert [find_interpreter(name) for name in ("venv", "venv/bin/python", python)] == [python] * 3
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path / "nowhere", r"interpreter .*nowhere; use"),
+        (
+            lambda path: virtual_environment(path / "empty", with_package=False),
+            "No module named 'scaling'.*pip install",
+        ),
+    ],
+)
+def test_one_that_cannot_run_this_package_is_refused_in_a_sentence(make, message, tmp_path):
+    with pytest.raises(StudyError, match=message):
+        find_interpreter(str(make(tmp_path)))
+
+
+def test_another_version_of_this_package_is_refused(monkeypatch):
+    monkeypatch.setattr("scaling.running.environment.version", lambda name: "0.0.1")
+    with pytest.raises(StudyError, match=f"{re.escape(sys.executable)} has cpu-scaling .*, but this version is 0.0.1"):
+        find_interpreter(sys.executable)

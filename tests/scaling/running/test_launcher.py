@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scaling.analysis.truth import StatedTruth
+from scaling.analysis.curves.laws import StatedTruth
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import launch_of, row_from_json, row_to_json
-from scaling.running import launcher, memory, processes
+from scaling.running import launcher, processes, system_calls
 from scaling.running.witness import memory_policy
 from tests import runs
 from tests.conftest import need
@@ -86,7 +86,7 @@ def test_every_core_is_used_where_every_core_was_asked_for(row_of):
 
 def test_a_run_has_the_memory_policy_of_its_study(row_of, monkeypatch):
     need(memory_policy() is not None, "a kernel with NUMA policies")
-    monkeypatch.setattr(memory, "policy", lambda *_: (memory.BIND, (0,)))
+    monkeypatch.setattr(system_calls, "policy", lambda *_: (system_calls.BIND, (0,)))
     need(row_of(faulty("brief")).witness.memory_policy != "default", "the right to set a memory policy")
     assert row_of(faulty("brief")).witness.memory_policy == "bind:0"
 

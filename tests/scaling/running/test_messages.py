@@ -5,8 +5,8 @@ import os
 
 import pytest
 
+from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.traces import OpTime, TracedStep
-from scaling.analysis.truth import StatedTruth
 from scaling.analysis.turns import Turn, TurnSpan
 from scaling.analysis.witness import Witness
 from scaling.running import messages

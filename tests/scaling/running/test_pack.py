@@ -14,8 +14,8 @@ import pytest
 from benchmarks.shared.machines import study
 from scaling.analysis import rules
 from scaling.analysis.turns import WARMUP_ROUND
-from scaling.machine.cpulist import parse_list
 from scaling.machine.sysfs import read_machine, read_topology
+from scaling.machine.topology import parse_list
 from scaling.results.rows import Row, launch_of, row_from_json, row_to_json
 from scaling.running import cohort, processes
 from scaling.running.local import LocalEngine

@@ -9,7 +9,7 @@ from benchmarks.shared.machines import AmdahlMachine, machine, study
 from scaling.analysis.summary import Launch
 from scaling.errors import StudyError
 from scaling.results.rows import launch_of
-from scaling.running.paired_schedule import PairedSchedule, Side
+from scaling.running.schedule import PairedSchedule, Side
 from scaling.study.planning import Run, block, plan
 
 TURNS = 'workloads = ["calibrated", "matmul"]\ncores = [1, 2]\nlaunches = 3\ndesign = "turns"\n'

@@ -10,7 +10,7 @@ from benchmarks.shared.power import packages
 from scaling.analysis.turns import Turn, TurnSpan
 from scaling.machine.power import Meter, MeterReading, Meters
 from scaling.machine.sysfs import read_machine, read_topology
-from scaling.results.power import power_from_json, power_to_json
+from scaling.results.traces import power_from_json, power_to_json
 from scaling.running import local, power_meter
 from scaling.running.local import LocalEngine
 from scaling.running.power_meter import BESIDE, GPU_SHARED, SHARED, MeteredRun, PowerMeter

@@ -5,17 +5,19 @@ import signal
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from scaling.machine.cpulist import format_list
+from scaling.machine.topology import format_list
 from scaling.running import marks, processes
 from scaling.running.launcher import ChildSpec, launch
 from scaling.running.marks import MARK
 from scaling.running.messages import RunRequest, WorkloadSpec
+from scaling.running.processes import REQUESTS_TO_STOP, StopRequests
 from tests.conftest import need
 
 TEST_MARK = "0123456789abcdef" * 2
@@ -150,3 +152,67 @@ def test_a_group_that_is_gone_is_ended_already():
     child = subprocess.Popen(["true"], start_new_session=True)
     child.wait()
     processes.end_group(child.pid)
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    before = {number: signal.getsignal(number) for number in REQUESTS_TO_STOP}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", REQUESTS_TO_STOP)
+def test_at_once_every_signal_raises_what_ctrl_c_raises(number):
+    with StopRequests(at_once=True), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(number)
+
+
+def test_a_hangup_that_nohup_has_ignored_stays_ignored():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with StopRequests(at_once=True) as requests:
+        signal.raise_signal(signal.SIGHUP)
+        requests.check()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_request_that_python_swallows_is_raised_by_the_next_check():
+    class Thing:
+        pass
+
+    with StopRequests(at_once=True) as requests:
+        thing = Thing()
+        watched = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGTERM))
+        del thing
+        assert watched() is None
+        with pytest.raises(KeyboardInterrupt):
+            requests.check()
+
+
+def test_otherwise_requests_wait_for_a_check_and_wake_whoever_waits():
+    woken = []
+    with StopRequests(at_once=False) as requests:
+        requests.wake = lambda: woken.append("woken")
+        requests.check()
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGHUP)
+        with pytest.raises(KeyboardInterrupt):
+            requests.check()
+    assert woken == ["woken", "woken"]
+
+
+def test_ctrl_c_a_second_time_does_not_wait():
+    with StopRequests(at_once=False):
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_afterwards_signals_mean_what_they_meant():
+    before = [signal.getsignal(number) for number in REQUESTS_TO_STOP]
+    with StopRequests(at_once=False):
+        assert signal.getsignal(signal.SIGTERM) not in before
+    assert [signal.getsignal(number) for number in REQUESTS_TO_STOP] == before

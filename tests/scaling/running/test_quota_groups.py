@@ -10,7 +10,7 @@ import pytest
 
 from scaling.analysis import rules
 from scaling.errors import StudyError
-from scaling.machine.cgroups import quota_parents
+from scaling.machine.kernel_files import quota_parents
 from scaling.results.rows import launch_of
 from scaling.running.quota_groups import QuotaGroups, join, remove_all
 from tests.runs import rows_of
@@ -66,7 +66,7 @@ def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
     made = groups.make(0.05)
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from scaling.machine.cgroups import bandwidth_count, quota_cpus\n"
+        "from scaling.machine.kernel_files import bandwidth_count, quota_cpus\n"
         "from scaling.running.quota_groups import join\n"
         "join(sys.argv[1]); before = time.process_time()\n"
         "while time.process_time() - before < 0.1: pass\n"

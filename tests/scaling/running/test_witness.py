@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from scaling.running import witness
-from scaling.running.counters import hardware_counters
+from scaling.running.system_calls import hardware_counters
 
 CPUS = frozenset(os.sched_getaffinity(0))
 SPINS = "print('ready', flush=True)\nwhile True: pass"

@@ -13,8 +13,8 @@ from scaling.features.cluster.cluster import ClusterError, cluster_from_toml
 from scaling.features.cluster.driver import ClusterSweep, NodeTypeError, NodeTypeSweep
 from scaling.features.cluster.folder import Closed, Ended, JobFolder, Planned, Request, Started, Submitted, job_folders
 from scaling.results.jsonl import Redo
-from scaling.results.power import MeterTrace, PowerTrace, read_power
 from scaling.results.store import Store, read_rows, read_study_toml
+from scaling.results.traces import MeterTrace, PowerTrace, read_power
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
 from tests.mentions import mentions

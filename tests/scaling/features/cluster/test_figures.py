@@ -4,9 +4,8 @@ from dataclasses import replace
 import pytest
 
 from scaling.features.cluster.node_types import NodeTypeEvaluation
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_kinds
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_kinds, page_svg
 from scaling.reporting.plots.registry import names
-from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import colour, marker
 from scaling.results.evaluation import evaluate
 from tests.mentions import mentions

@@ -70,7 +70,7 @@ def test_further_launches_of_a_budget_have_numbers_of_their_shard(job, monkeypat
     seconds = count()
     monkeypatch.setattr(node, "Schedule", partial(Schedule, now=lambda: float(next(seconds))))
     mine = job(STUDY.replace("launches = 4", "launches = 2\nprecision = 0.000001"), Shard(2, 3), budget=115.0)
-    monkeypatch.setattr("scaling.running.loop.estimated_seconds", lambda runs, study, walls: 100.0)
+    monkeypatch.setattr("scaling.running.schedule.estimated_seconds", lambda runs, study, walls: 100.0)
     assert run_job(mine) == Ended("done")
     launches = sorted({one.run.launch for one in read_rows(mine.path)})
     assert launches[:2] == [2, 5]

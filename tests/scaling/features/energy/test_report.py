@@ -22,9 +22,9 @@ from scaling.features.energy.report import (
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
 from scaling.results.export import read_export, write_export
-from scaling.results.power import MeterTrace, PowerTrace, read_power
 from scaling.results.rows import launch_of, row_from_json, row_to_json
 from scaling.results.store import Store
+from scaling.results.traces import MeterTrace, PowerTrace, read_power
 from tests.mentions import mentions
 from tests.scaling.cli.folders import folder_of as plain_folder
 from tests.scaling.cli.here import json_of, scaling

@@ -16,11 +16,11 @@ import pytest
 
 from benchmarks.shared.fathom import FIGURE_3
 from scaling.analysis.traces import Trace
+from scaling.features.profiling.evaluation import LINKAGES, merges, shares_in, shares_of
 from scaling.features.profiling.pairs import cumulative_shares, outside_ops, stationarity, types_for
 from scaling.features.profiling.profile import Profile, irreproducible, profile, profiles
-from scaling.features.profiling.similarity import LINKAGES, merges, shares_in, shares_of
 from scaling.results.traces import read_traces
-from tests.scaling.features.profiling.test_similarity import is_group
+from tests.scaling.features.profiling.test_evaluation import is_group
 
 EXAMPLES = Path(__file__).parents[4] / "docs" / "examples"
 SMALL, PUBLISHED, BEFORE = "profiles-small", "profiles-now-sixteen", "profiles-sixteen"

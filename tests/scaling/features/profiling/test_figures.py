@@ -3,9 +3,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from benchmarks.shared.fathom import FIGURE_3
 from scaling.features.profiling.evaluation import evaluate_ops
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, draw_kinds
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, draw_kinds, page_svg
 from scaling.reporting.plots.registry import names
-from scaling.reporting.plots.save import page_svg
 from scaling.reporting.plots.style import DARK, LIGHT
 from scaling.results.evaluation import evaluate
 from scaling.results.store import read_folder

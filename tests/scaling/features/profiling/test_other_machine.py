@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.op_classes import one_name
+from scaling.analysis.traces import one_name
 from scaling.errors import FitError
 from scaling.features.profiling.evaluation import MeasuredStep
 from scaling.features.profiling.laws import StepLaws, StepPrediction

@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from scaling.features.services.service import Service
-from scaling.machine.cpulist import parse_list
 from scaling.machine.sysfs import read_topology
+from scaling.machine.topology import parse_list
 from scaling.results.rows import row_from_json, row_to_json
 from tests.scaling.features.services.measured import figures_of, row_of, rows_of
 

@@ -7,9 +7,8 @@ import pytest
 import scaling
 from scaling.errors import StoreError, StudyError
 from scaling.features.tuning import search as searching
-from scaling.features.tuning.file import TUNING, read_search
 from scaling.features.tuning.library import prepare_tuning
-from scaling.features.tuning.report import environment_lines, paste_python, settings_of
+from scaling.features.tuning.report import TUNING, environment_lines, paste_python, read_search, settings_of
 from scaling.machine.sysfs import read_topology
 from scaling.results.store import read_rows
 

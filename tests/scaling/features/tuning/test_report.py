@@ -6,10 +6,11 @@ import pytest
 
 from benchmarks.shared.machines import machine, row, study
 from scaling.analysis.estimates import Estimate
-from scaling.features.tuning.file import TUNING, Search
 from scaling.features.tuning.grid import cpus_of, grid
 from scaling.features.tuning.report import (
     TUNED,
+    TUNING,
+    Search,
     TunedAnswer,
     environment_lines,
     paste_python,

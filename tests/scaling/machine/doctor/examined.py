@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scaling.machine.cpulist import parse_list
 from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.procfs import read_vitals
 from scaling.machine.sysfs import read_topology
+from scaling.machine.topology import parse_list
 from tests.scaling.machine.invented import CPU_FOLDER, TWO_SOCKETS, Machine, files, write
 
 # Four cores of two threads each: 0,4 1,5 2,6 3,7.

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scaling.machine.cpulist import parse_list
 from scaling.machine.doctor import checks
 from scaling.machine.doctor.findings import Finding, verdict
 from scaling.machine.doctor.procfs import read_vitals
 from scaling.machine.doctor.readings import Activity, Clock, Memory, Pressure, Sensor, Span
+from scaling.machine.topology import parse_list
 from tests.scaling.cli.here import scaling
 from tests.scaling.machine.doctor.examined import EVERYTHING, HEALTHY, PLANTED, WHOLE, Fault, examine, interrupts, stat
 from tests.scaling.machine.invented import GB10, HYBRID, TWO_SOCKETS, files, machines, many_trees, topology_of, write

@@ -16,7 +16,6 @@ from scaling.reporting.answers import study_answers
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import fit_facts
 from scaling.reporting.losses import loss_sentences
-from scaling.reporting.page import planner
 from scaling.reporting.page.page import code, embed_figures, page, page_facts, script_json
 from scaling.reporting.page.tables import shared_apart
 from scaling.reporting.plots.drawing import draw_figures
@@ -142,9 +141,10 @@ def test_a_study_of_very_many_series_says_which_the_planner_leaves_out_and_compu
     understood, monkeypatch
 ):
     computed = []
-    monkeypatch.setattr(planner, "MOST_SIZES", 20)
-    monkeypatch.setattr(planner, "MANY_SIZES", 1000)
-    monkeypatch.setattr(planner, "size_tables", lambda *known: computed.append(known) or size_tables(*known))
+    module = "scaling.reporting.page.page"
+    monkeypatch.setattr(f"{module}.MOST_SIZES", 20)
+    monkeypatch.setattr(f"{module}.MANY_SIZES", 1000)
+    monkeypatch.setattr(f"{module}.size_tables", lambda *known: computed.append(known) or size_tables(*known))
     series = page_facts(understood[1])["planner"]["series"]
     assert "sizes" in series[0]
     assert series[-1]["refusal"] == "left out of this page to keep it small; use `scaling capacity`"

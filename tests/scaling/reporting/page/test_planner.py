@@ -20,8 +20,7 @@ from scaling.analysis.sizing.question import Goal, Question
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.sources import Source
 from scaling.reporting.capacity import answer_facts, sureness
-from scaling.reporting.page.page import page
-from scaling.reporting.page.planner import planner_facts
+from scaling.reporting.page.page import page, planner_facts
 from scaling.reporting.words import cores_words, duration, figure, percent, share, short_size
 from scaling.results.evaluation import evaluate
 from scaling.results.store import read_folder

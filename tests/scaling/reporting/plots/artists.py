@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures
-from scaling.reporting.plots.save import page_svg
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, page_svg
 from scaling.reporting.plots.style import FAINT, style
 from scaling.results.evaluation import Evaluation
 

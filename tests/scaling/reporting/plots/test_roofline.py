@@ -5,9 +5,8 @@ import pytest
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.roofline import Ceilings, RooflinePoint, StepCounts
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_kinds
+from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_kinds, page_svg
 from scaling.reporting.plots.roofline import roofline
-from scaling.reporting.plots.save import page_svg
 from tests.mentions import mentions
 from tests.traced import point
 

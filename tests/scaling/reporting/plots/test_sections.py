@@ -5,10 +5,9 @@ from msgspec import structs
 
 from benchmarks.shared.machines import row
 from scaling.reporting.plots.sections import MAIN, NAMES, shares_of
-from scaling.reporting.sections import NONE_WHOLE
-from scaling.results.evaluation import evaluate
+from scaling.reporting.points import NONE_WHOLE
+from scaling.results.evaluation import evaluate, sections_of
 from scaling.results.rows import Sections
-from scaling.results.sections import sections_of
 from tests.scaling.reporting.plots.artists import legend, nothing, panels, picture
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result
 

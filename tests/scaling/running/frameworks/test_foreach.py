@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 import torch
 
-from scaling.running.frameworks import foreach
-from scaling.running.frameworks.foreach import update_of
-from tests.scaling.running.frameworks.test_fused import GRADIENTS, OPTIMIZERS, START
+from scaling.running.frameworks import torch as framework
+from scaling.running.frameworks.torch import update_of
+from tests.scaling.running.frameworks.test_tensorflow import GRADIENTS, OPTIMIZERS, START
 
 MORE = {
     "rmsprop with momentum": lambda: keras.optimizers.RMSprop(0.01, rho=0.95, momentum=0.9, epsilon=0.01),
@@ -36,6 +36,6 @@ def test_an_update_of_torch_is_the_optimizers_own(name):
 
 
 def test_the_update_that_a_graph_repeats_is_the_optimizers_own_too(monkeypatch):
-    monkeypatch.setitem(foreach.UPDATES, "Adam", foreach._adam_on_device)
+    monkeypatch.setitem(framework.UPDATES, "Adam", framework._adam_on_device)
     for name in ("adam", "adam of small gradients"):
         test_an_update_of_torch_is_the_optimizers_own(name)

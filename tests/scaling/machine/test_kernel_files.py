@@ -1,13 +1,47 @@
-"""Quota, CPU set and throttling, as control groups of either version tell them."""
+import os
 
 import pytest
 
-from scaling.machine.cgroups import bandwidth_count, cpuset, quota_cpus, quota_parents
+from scaling.machine import kernel_files
+from scaling.machine.kernel_files import bandwidth_count, cpuset, numbered_folders, quota_cpus, quota_parents, read_text
 from tests.scaling.machine.invented import write
 
 V2, CPU, CPUSET = "sys/fs/cgroup", "sys/fs/cgroup/cpu,cpuacct", "sys/fs/cgroup/cpuset"
 UNDER_V2 = {"proc/self/cgroup": "0::/a/b\n", f"{V2}/a/b/cgroup.procs": ""}
 UNDER_V1 = {"proc/self/cgroup": "5:cpuset:/a/b\n4:cpu,cpuacct:/a/b\n1:name=systemd:/a/b\n"}
+
+
+def test_padding_around_a_text_is_left_out(tmp_path):
+    for padded in (b"0-3\n\0\0", b"0-3\r\n"):
+        (tmp_path / "online").write_bytes(padded)
+        assert read_text(tmp_path / "online") == "0-3"
+
+
+def test_a_file_that_cannot_be_read_is_none(tmp_path):
+    assert read_text(tmp_path / "missing") is None
+    assert read_text(tmp_path) is None
+
+
+def test_what_is_no_file_or_has_no_end_is_none(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    assert read_text(tmp_path / "pipe") is None
+    assert read_text(tmp_path / "zeros") is None
+    monkeypatch.setattr(kernel_files, "LONGEST_FILE", 3)
+    (tmp_path / "long").write_text("four")
+    assert read_text(tmp_path / "long") is None
+
+
+def test_nothing_that_steers_a_terminal_is_read(tmp_path):
+    (tmp_path / "cpuinfo").write_bytes(b"model name\t: \x1b]0;mine\x07 \xc2\x9b2J CPU\n")
+    assert read_text(tmp_path / "cpuinfo") == "model name\t: \\x1b]0;mine\\x07 \\x9b2J CPU"
+
+
+def test_folders_come_by_number_and_others_are_passed_over(tmp_path):
+    for name in ("cpu10", "cpu2", "cpufreq", "cpu", "xcpu1"):
+        (tmp_path / name).mkdir()
+    assert numbered_folders(tmp_path, "cpu") == {2: tmp_path / "cpu2", 10: tmp_path / "cpu10"}
+    assert numbered_folders(tmp_path / "missing", "cpu") == {}
 
 
 def v1_quota(folder, quota, period=100_000):

@@ -3,8 +3,8 @@ from collections.abc import Sequence
 import pytest
 
 from benchmarks.shared.fathom import FIGURE_3
+from scaling.features.profiling.evaluation import Merge, merges, shares_in, shares_of
 from scaling.features.profiling.profile import profile
-from scaling.features.profiling.similarity import Merge, merges, shares_in, shares_of
 from tests.traced import step, trace
 
 CONVOLUTIONAL = {"alexnet", "vgg", "residual", "deepq"}

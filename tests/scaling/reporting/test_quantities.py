@@ -8,7 +8,7 @@ from scaling.analysis import rules
 from scaling.analysis.rules import RULES, Doubt, Verdict
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import HostSlowdown, Launch, summarize
-from scaling.reporting.verdicts import doubt_words, slowdown_words, verdict_counts, verdict_words
+from scaling.reporting.quantities import doubt_words, slowdown_words, verdict_counts, verdict_words
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
 
