@@ -32,8 +32,9 @@ def test_the_same_seed_gives_the_same_first_loss_in_every_process_and_pools_foll
 
 # One of each sort is asked for where nobody else is busy, in test_network_threads.py.
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "start"), STARTED)
-@pytest.mark.parametrize(("intra", "inter"), [(2, 1), (1, 2)])
+@pytest.mark.parametrize(
+    ("name", "start", "intra", "inter"), [*((*started, 2, 1) for started in STARTED), ("autoenc", "spawn", 1, 2)]
+)
 def test_threads_hold(name, start, intra, inter):
     need(len(read_topology().cores) >= 2, "two cores")
     row = network_rows.row(name, start, cores=2, intra=intra, inter=inter, max_seconds=1, in_company=True)
@@ -42,9 +43,8 @@ def test_threads_hold(name, start, intra, inter):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "start"), STARTED)
-@pytest.mark.parametrize("cores", [1, 2])
-def test_inference_runs_on_one_core_and_on_two(name, start, cores):
+@pytest.mark.parametrize(("name", "start", "cores"), [*((*started, 2) for started in STARTED), ("autoenc", "spawn", 1)])
+def test_inference_runs(name, start, cores):
     need(len(read_topology().cores) >= cores, f"{cores} cores")
     row = network_rows.row(name, start, modes="infer", max_seconds=0.2, cores=cores, in_company=True)
     assert row.outcome.status == "ok", row.outcome.reason

@@ -96,12 +96,15 @@ def test_another_user_reads_none_of_the_values(folder, tmp_path, second_user, mo
     options = ["--cores", "1", "--launches", "1", "--no-report", "-o", folder]
     command = [SCALING, "run", *options, "--env", "PLANET", "--env", "MOON=secret-phobos", "--", *program]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as sweep:
-        ready.read_text()
-        commands = [path for path in Path("/proc").glob("[0-9]*/*") if path.name in ("cmdline", "environ")]
-        others = [path for path in commands if path.parent.name != str(sweep.pid)]  # where its user has typed it
-        seen = second_user.run("grep", "-rlsa", "secret-", *map(str, others), str(folder))
-        go.write_text("\n")
-        sweep.kill()
+        try:
+            ready.read_text()
+            processes = {path for path in Path("/proc").iterdir() if path.name.isdigit()}
+            processes.discard(Path(f"/proc/{sweep.pid}"))  # where its user has typed it
+            files = [str(process / name) for process in processes for name in ("cmdline", "environ")]
+            seen = second_user.run("grep", "-rlsa", "secret-", *files, str(folder))
+            go.write_text("\n")
+        finally:
+            sweep.kill()
     assert (seen.stdout, folder.stat().st_mode & 0o777) == ("", 0o700)
     assert "Permission denied" in second_user.run("ls", str(folder)).stderr
 
