@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def sources() -> list[Path]:
     return [path for path in ROOT.glob("scaling/**/*.py") if path.parts[len(ROOT.parts) + 1] != "workloads"]
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """The modules a file names in any import, wherever in it."""
     modules = set()

@@ -23,6 +23,7 @@ times = st.floats(1e-6, 1e6)
 observations = st.dictionaries(st.integers(1, 300), st.lists(times, min_size=1, max_size=3), min_size=2, max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, derandomize=True, phases=[Phase.generate])
 @given(counts=observations, shared=st.booleans(), blocks=st.booleans(), weak=st.booleans(), target=times)
 def test_any_measurement_ends_in_a_curve_and_an_answer(counts, shared, blocks, weak, target):

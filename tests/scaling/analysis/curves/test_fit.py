@@ -152,7 +152,9 @@ def test_a_serial_fraction_by_construction_is_found_in_three_counts():
 @pytest.mark.parametrize(
     "made", [series, lambda truth, chance: blocked_series(truth, 0.1, chance)], ids=["apart", "turns"]
 )
-@pytest.mark.parametrize(("serial", "coherency"), [(0.02, 0.0), (0.1, 0.0), (0.05, 1.7e-3)])
+@pytest.mark.parametrize(
+    ("serial", "coherency"), [pytest.param(0.02, 0.0, marks=pytest.mark.slow), (0.1, 0.0), (0.05, 1.7e-3)]
+)
 def test_intervals_hold_the_truth_about_as_often_as_they_say(made, serial, coherency):
     truth, chance = Truth(serial, coherency, grid=TO_16), np.random.default_rng(3)
     fits = [fit(made(truth, chance)) for _ in range(80)]

@@ -80,6 +80,8 @@ SHAPES = {
     "launches by the dozen": study("cores = [1, 2]\nlaunches = 30", 2, steps=400),
 }
 
+LARGE = ("five hostile names", "many threads")
+
 
 def test_every_kind_comes_as_a_picture_or_with_the_reason_why_not(tmp_path):
     drawings = list(draw_figures(result('cores = "doubling"\nlaunches = 3', tmp_path)))
@@ -90,7 +92,10 @@ def test_every_kind_comes_as_a_picture_or_with_the_reason_why_not(tmp_path):
     )
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param(shape, marks=pytest.mark.slow if shape in LARGE else ()) for shape in SHAPES],
+)
 def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upon_text(tmp_path, shape):
     rows, cores, smt = SHAPES[shape]()
     understood = evaluate(folder_of(rows, tmp_path, cores, smt))
@@ -106,6 +111,7 @@ def test_a_study_of_any_shape_has_no_empty_panel_no_joined_marks_and_no_text_upo
             assert page_svg(drawing).startswith("<svg ")
 
 
+@pytest.mark.slow
 def test_eight_workloads_at_twenty_counts_are_drawn_without_text_upon_text_and_are_small_to_send(tmp_path):
     sent = 0
     for drawing in draw_figures(evaluate(folder_of(eight_by_twenty(), tmp_path, 20))):

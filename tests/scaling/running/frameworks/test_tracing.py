@@ -286,6 +286,7 @@ def test_a_late_step_has_every_op_of_an_early_one(name):
     assert sum(counts[2].values()) > 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "purposes"),
     [
