@@ -9,6 +9,7 @@ from scaling.analysis.comparison import Comparison, Gate
 from scaling.api.comparing import PairedJob, carry_out_comparison, prepare_comparison
 from scaling.api.measuring import redo_of
 from scaling.api.results import load
+from scaling.cli.measuring import Progress
 from scaling.cli.options import (
     Again,
     Columns,
@@ -22,7 +23,6 @@ from scaling.cli.options import (
     parse_columns,
 )
 from scaling.cli.printing import print_json, print_lines, print_most_important, print_notes, print_table
-from scaling.cli.sweep import Progress
 from scaling.errors import StoreError, StudyError
 from scaling.reporting.points import (
     comparison_answer,

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from typer import Argument, Exit, Option
 
 from scaling.api.measuring import carry_out_job, prepare, redo_of
+from scaling.cli.measuring import Progress, answer_when_interrupted, finish, print_job_notes, print_plan
 from scaling.cli.options import Again, Env, Full, NoWait, RetryFailed, Verbose, parse_pairs, program_variables
 from scaling.cli.printing import print_notes
-from scaling.cli.sweep import Progress, answer_when_interrupted, finish, print_job_notes, print_plan
 from scaling.errors import StudyError, excerpt
 from scaling.study.programs import Program, fixed_threads, program_name
 from scaling.study.spec import Study, program_tables

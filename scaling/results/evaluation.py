@@ -1,16 +1,11 @@
-"""A results folder evaluated, computed once for every table, figure and page. Pure.
+"""A results folder evaluated, computed once for every table, figure and page.
 
 The wall time of whole processes is evaluated by section, as in the Minsky study (Guignard et al., HICSS 2018, Table 2).
 INIT builds the network; SETUP prepares its data and takes the first step; RUN takes the steps that count; MAIN is from
 INIT to the last step, warm-up included; WALL is from exec to exit, with the imports.
 """
 
-import gc
-import multiprocessing
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, groupby
 from statistics import median
@@ -24,54 +19,21 @@ from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import PointSelection, Summary, select_points, summarize, table_order
-from scaling.errors import FitError, StoreError
+from scaling.errors import FitError
+from scaling.results.processes import map_by_processes
 from scaling.results.rows import Row, Sections, launch_of, steady_steps
 from scaling.results.store import Folder
 from scaling.study.planning import Point, series_of_points
 from scaling.study.spec import CPU
 
 T = TypeVar("T")
-R = TypeVar("R")
 
-MOST_PROCESSES = 8
-
-# The function and its items, inherited by fork, so that neither is pickled.
-_inherited: tuple[Callable[[Any], Any], Sequence[Any]]
 # From this number of series on, several processes fit them.
 MANY_SERIES = 8
 
 # `FirstSeries` drops rows it does not need after this number of rows.
 ROWS_BETWEEN_DROPS = 2**12
 SECTIONS = ("start", "init", "setup", "run", "main", "wall")
-
-
-def map_by_processes(function: Callable[[T], R], items: Sequence[T], *, least: int = 2) -> Iterator[R]:
-    """Map a function over items, in order; from `least` items on, in one process per CPU."""
-    processes = min(MOST_PROCESSES, len(os.sched_getaffinity(0)), len(items))
-    if processes < 2 or len(items) < least:
-        yield from map(function, items)
-        return
-    context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(processes, context, initializer=_inherit, initargs=(function, items))
-    try:
-        yield from pool.map(_apply, range(len(items)))
-    except BrokenProcessPool as error:
-        raise StoreError(
-            "a helper process was killed, perhaps for lack of memory; run the same command again"
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _inherit(function: Callable[[Any], Any], items: Sequence[Any]) -> None:
-    global _inherited
-    _inherited = function, items
-    gc.freeze()  # the parent's objects are not garbage here, and visiting them would copy their pages
-
-
-def _apply(index: int) -> Any:
-    function, items = _inherited
-    return function(items[index])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """Scaling laws: speedup as a function of cores, and the serial fraction implied by a speedup. Pure.
 
-Plain arithmetic, so every function takes numbers or arrays, and a Karp-Flatt value needs no array library.
-
-The child imports this module before it has verified its affinity, so it imports no array library.
+Plain arithmetic: every function takes numbers or arrays. The child imports this module before it has verified its
+affinity, so it imports no array library.
 
 A workload whose serial fraction is fixed by construction states it, with the seconds of a step without work: the time
 to hand out shares to its threads and to wait for them. A step on n cores then takes T(n) = W (s + (1 - s) / n) + h(n),

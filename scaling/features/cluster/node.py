@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from scaling.api.measuring import Job, carry_out_job, prepare
-from scaling.cli.sweep import Progress
+from scaling.cli.measuring import Progress
 from scaling.errors import Interrupted, ScalingError, StoreError
 from scaling.features.cluster.folder import (
     ASKED,

@@ -8,6 +8,7 @@ import typer
 
 from scaling.analysis.interference import USUAL_QUANTILE, Choice
 from scaling.api.measuring import carry_out_job, redo_of
+from scaling.cli.measuring import Progress, answer_when_interrupted, print_job_notes, print_plan, print_results
 from scaling.cli.options import (
     Again,
     Env,
@@ -22,7 +23,6 @@ from scaling.cli.options import (
     refuse_variables,
 )
 from scaling.cli.printing import print_json, print_lines, print_most_important, print_table
-from scaling.cli.sweep import Progress, answer_when_interrupted, print_job_notes, print_plan, print_results
 from scaling.features.packs.library import check_limit, choose_packs, prepare_packs
 from scaling.features.packs.report import (
     SLOWDOWN,

@@ -9,9 +9,9 @@ import typer
 
 from scaling.analysis.rules import Verdict
 from scaling.analysis.traces import traces_by_point
+from scaling.cli.measuring import Progress
 from scaling.cli.options import Full, Json, NoWait, RetryFailed
 from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
-from scaling.cli.sweep import Progress
 from scaling.errors import StudyError
 from scaling.features.profiling import report
 from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops

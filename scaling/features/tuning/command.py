@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from scaling.api.measuring import redo_of
+from scaling.cli.measuring import Progress, answer_when_interrupted, print_job_notes
 from scaling.cli.options import (
     Again,
     Env,
@@ -20,7 +21,6 @@ from scaling.cli.options import (
     refuse_variables,
 )
 from scaling.cli.printing import print_json, print_lines, print_notes, print_table
-from scaling.cli.sweep import Progress, answer_when_interrupted, print_job_notes
 from scaling.features.tuning.grid import parse_parameters
 from scaling.features.tuning.library import Tuned, carry_out_tuning, prepare_tuning
 from scaling.features.tuning.report import (

@@ -50,7 +50,8 @@ from scaling.reporting.points import backends_table, evaluation_notes, point_fac
 from scaling.reporting.quantities import STEP_KEYS, verdict_counts
 from scaling.reporting.quietness import quietness_sentence, quietness_table
 from scaling.reporting.words import Section, count, estimate_facts, json_text
-from scaling.results.evaluation import Evaluation, map_by_processes
+from scaling.results.evaluation import Evaluation
+from scaling.results.processes import map_by_processes
 from scaling.results.store import period
 
 SCRIPTS = ("numbers.js", "sizing.js", "curve.js", "planner.js", "table.js", "theme.js")

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from scaling.api.results import Results, load
-from scaling.cli import sweep
+from scaling.cli import measuring
 from scaling.errors import StoreError
 from tests.scaling.cli.here import scaling
 from tests.scaling.cli.scaling import scaling as program
@@ -70,7 +70,7 @@ def test_help_has_an_example():
 
 
 def test_a_sweep_says_where_its_page_is(tmp_path):
-    note = sweep.report_note(load(written(made("cores = [1, 2]\nlaunches = 3"), tmp_path / "swept")))
+    note = measuring.report_note(load(written(made("cores = [1, 2]\nlaunches = 3"), tmp_path / "swept")))
     assert note == f"the HTML report is {tmp_path / 'swept' / 'report.html'}"
 
 
@@ -80,7 +80,7 @@ def test_a_page_that_cannot_be_made_fails_no_sweep(tmp_path, monkeypatch, error)
         raise error
 
     monkeypatch.setattr(Results, "report", refuse)
-    note = sweep.report_note(load(tmp_path))
+    note = measuring.report_note(load(tmp_path))
     assert note == f"no page was written ({error}); to try again, run `scaling report {tmp_path}`"
 
 

@@ -1,5 +1,3 @@
-import os
-import signal
 from dataclasses import replace
 
 import pytest
@@ -7,10 +5,9 @@ import pytest
 from benchmarks.shared.devices import pretend_study
 from benchmarks.shared.devices import rows as device_rows
 from benchmarks.shared.machines import HOST, AmdahlMachine, machine, row, study
-from scaling.errors import StoreError
 from scaling.reporting.points import evaluation_notes
 from scaling.results import evaluation as evaluation_module
-from scaling.results.evaluation import SECTIONS, FirstSeries, Spread, evaluate, map_by_processes, sections_of
+from scaling.results.evaluation import SECTIONS, FirstSeries, Spread, evaluate, sections_of
 from scaling.results.machine_file import read_machine_file
 from scaling.results.rows import Sections, row_identity
 from scaling.results.store import Folder, Store
@@ -19,31 +16,6 @@ from tests.scaling.reporting.results import stolen
 
 ROWS = [*AmdahlMachine().execute(plan(study('items = [1, 2, 3]\ncores = "1-4"\nlaunches = 2'), machine(8)).runs)]
 PARTS = Sections(spawn=1.0, imports=3.0, init=2.0, setup=4.0, first_step=1.0, run=8.0, main=16.0, wall=20.0)
-
-
-@pytest.fixture(autouse=True)
-def two_cpus(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
-
-
-def test_processes_give_results_in_order_and_need_neither_function_nor_items_to_travel():
-    found = list(map_by_processes(lambda make: (make(), os.getpid()), [lambda: 1, lambda: 2, lambda: 3]))
-    assert [value for value, _ in found] == [1, 2, 3]
-    assert os.getpid() not in {pid for _, pid in found}
-
-
-def test_few_items_need_no_process():
-    assert list(map_by_processes(lambda _: os.getpid(), [0, 0], least=3)) == [os.getpid()] * 2
-
-
-def test_what_goes_wrong_in_a_process_goes_wrong_here():
-    with pytest.raises(ZeroDivisionError):
-        list(map_by_processes(lambda below: 1 / below, [1, 0, 1]))
-
-
-def test_a_helper_that_is_killed_is_one_sentence():
-    with pytest.raises(StoreError, match=r"was killed, .*;"):
-        list(map_by_processes(lambda _: os.kill(os.getpid(), signal.SIGKILL), [1, 2, 3]))
 
 
 def folder(rows, tmp_path, cores=8, smt=1):

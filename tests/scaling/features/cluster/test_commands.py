@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.shared.machines import HOST, AmdahlMachine, machine, study
 from scaling.api.results import load
-from scaling.cli import sweep
+from scaling.cli import measuring
 from scaling.features.cluster.folder import (
     Closed,
     Ended,
@@ -234,7 +234,7 @@ def test_a_target_that_makes_no_sense_is_one_sentence(folder, subfolder, target,
 
 
 def test_a_sweep_ends_with_a_page_of_every_node_type_and_one_that_sets_them_side_by_side(folder):
-    assert sweep.report_note(load(folder)) == f"the HTML report is {folder}/report.html"
+    assert measuring.report_note(load(folder)) == f"the HTML report is {folder}/report.html"
     text = (folder / "report.html").read_text()
     links = set(re.findall(r'href="([^"#]+)"', text))
     assert links == {"quick/report.html", "cheap/report.html"}
