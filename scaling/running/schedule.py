@@ -170,12 +170,14 @@ class Schedule(Runs):
                 yield self._complete(cohort)
 
     def _complete(self, runs: Sequence[Run]) -> list[Run]:
-        """Runs as a cohort; after a lost row or a grown study, the baseline is measured again beside the others."""
-        baseline = runs[0].point.baseline
-        planned = max((run.launch for run in self.pending if run.point == baseline), default=0)
-        partner = [] if runs[0].point == baseline else self._again({baseline} & self.runs_of_points.keys(), planned)
-        cohort = Cohort(uuid.uuid4().hex[:12], len(partner) + len(runs))
-        members = [replace(run, cohort=cohort) for run in (*partner, *runs)]
+        """Runs as a cohort; after lost rows or in a grown study, baselines are measured again beside the others."""
+        baselines = {run.point.baseline for run in runs} - {run.point for run in runs}
+        missing = [point for point in self.runs_of_points if point in baselines]
+        planned = (run.launch for run in self.pending if run.point in baselines)
+        partners = self._again(missing, max(chain(planned, map(self._last_launch, missing)), default=0))
+        worth_making = self._worth_making([*partners, *runs])
+        cohort = Cohort(uuid.uuid4().hex[:12], len(worth_making))
+        members = [replace(run, cohort=cohort) for run in worth_making]
         keys = {run.key for run in members}
         self.pending = [*members, *(run for run in self.pending if run.key not in keys)]
         return members

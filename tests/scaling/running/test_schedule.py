@@ -1,6 +1,6 @@
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, product
 
 import pytest
 
@@ -211,6 +211,29 @@ def test_what_is_missing_of_a_cohort_is_made_beside_one_core_under_a_number_of_i
     assert (one.point.cores, one.launch) == (1, 4)
     assert four.key == missing.run.key
     assert one.cohort == four.cohort
+
+
+def test_what_is_missing_under_several_caps_is_made_beside_one_core_under_each():
+    question = study('design = "turns"\ncpu_max_mhz = ["none", 2000]', cores="[1, 2]", launches="2")
+    runs = plan(question, machine(2)).runs
+    earlier = [Launch(run.point, run.launch, 1.0) for run in runs if run.point.cores == 1]
+    for members in cohorts(made(Schedule(question, runs, earlier), Clock())):
+        assert Counter((run.point.cores, run.point.caps.cpu_max_mhz) for run in members) == dict.fromkeys(
+            product((1, 2), (None, 2000)), 1
+        )
+        assert len({run.launch for run in members if run.point.cores == 1}) == 1
+
+
+def test_a_program_given_up_under_one_cap_is_no_member_of_the_cohort():
+    question = study(
+        'workloads = ["command: true"]\ndesign = "turns"\ncpu_max_mhz = ["none", 2000]', cores="1", launches="2"
+    )
+    runs = plan(question, machine(1)).runs
+    first = [run for run in runs if run.launch == 1]
+    earlier = [Launch(run.point, 1, 1.0 if run.point.caps.cpu_max_mhz else None, reason="no") for run in first]
+    (cohort,) = cohorts(made(Schedule(question, runs, earlier), Clock()))
+    assert [run.point.caps.cpu_max_mhz for run in cohort] == [2000]
+    assert cohort[0].cohort.members == 1
 
 
 def test_the_number_of_one_core_beside_what_is_missing_is_none_that_is_yet_to_be_made():
