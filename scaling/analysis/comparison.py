@@ -128,12 +128,21 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two results compared point by point; with a `margin`, a relative slowdown, a gate may fail."""
+    """Two results compared point by point; with a `margin`, a relative slowdown, a gate may fail.
+
+    `failed` are the second's points of which no launch succeeded, although the first's did.
+    """
 
     differences: tuple[Difference, ...]
     only_first: tuple[Point, ...]
     only_second: tuple[Point, ...]
+    failed: tuple[Summary, ...] = ()
     margin: float | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether a point is shown to differ, or fails in the second only."""
+        return bool(self.failed) or any(one.differs for one in self.differences)
 
     @property
     def beyond_margin(self) -> tuple[Difference, ...]:
@@ -148,7 +157,7 @@ class Comparison:
         """The answer of a gate; `no-answer` if no point was tested."""
         if self.margin is None:
             return None
-        if self.beyond_margin:
+        if self.beyond_margin or self.failed:
             return Gate.FAILED
         return Gate.PASSED if any(one.tested for one in self.differences) else Gate.NO_ANSWER
 
@@ -159,10 +168,13 @@ def compare(first: Sequence[Summary], second: Sequence[Summary], margin: float |
     partners = _partners_by_cohort(one, other)
     matches = partners or {point: point for point in one if point in other}
     matched = [(one[point], other[partner]) for point, partner in matches.items()]
+    failing = [summary for summary in second if summary.step is None and summary.failed]
+    failed = {point: _failed_partner(summary, failing) for point, summary in one.items() if point not in matches}
     return Comparison(
         tuple(_paired_differences(matched, margin) if partners else _differences(matched, margin)),
-        tuple(point for point in one if point not in matches),
+        tuple(point for point, partner in failed.items() if partner is None),
         tuple(point for point in other if point not in matches.values()),
+        tuple(partner for partner in failed.values() if partner is not None),
         margin,
     )
 
@@ -185,6 +197,16 @@ def _partners_by_cohort(first: Mapping[Point, Summary], second: Mapping[Point, S
     seconds = {(cohort, point.cores): point for point, summary in second.items() for cohort in _by_cohort(summary)}
     keys = ((point, (cohort, point.cores)) for point, summary in first.items() for cohort in _by_cohort(summary))
     return {point: seconds[key] for point, key in keys if key in seconds}
+
+
+def _failed_partner(summary: Summary, failing: Iterable[Summary]) -> Summary | None:
+    """The failing point with the same settings, or with as many cores in the same cohorts."""
+    cohorts = {launch.cohort for launch in summary.made} - {None}
+    for other in failing:
+        in_turns = not cohorts.isdisjoint(launch.cohort for launch in other.failed)
+        if other.point == summary.point or (in_turns and other.point.cores == summary.point.cores):
+            return other
+    return None
 
 
 def _by_cohort(summary: Summary) -> dict[str, Launch]:

@@ -120,7 +120,7 @@ class Summary:
     items: int | None
     used: tuple[Launch, ...]
     left_out: int
-    failures: tuple[str, ...]
+    failed: tuple[Launch, ...]
     doubts: tuple[Doubt, ...]
     verdict: Verdict
     slowdown: HostSlowdown | None = None
@@ -146,6 +146,11 @@ class Summary:
     def made(self) -> tuple[Launch, ...]:
         """The launches that count and the disturbed ones."""
         return (*self.used, *self.disturbed)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Why launches failed, each reason once."""
+        return tuple(dict.fromkeys(launch.reason or "no step was measured" for launch in self.failed))
 
     @cached_property
     def step_times(self) -> tuple[StepTimes, ...]:
@@ -255,9 +260,7 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
         items=measured[0].items if measured else None,
         used=tuple(used),
         left_out=len(measured) - len(used),
-        failures=tuple(
-            dict.fromkeys(launch.reason or "no step was measured" for launch in launches if not launch.seconds)
-        ),
+        failed=tuple(launch for launch in launches if not launch.seconds),
         doubts=(*about_point, *_launch_doubts(measured)),
         verdict=verdict,
         slowdown=_slowdown(list(chain(*turns)), step.value) if turns and step else None,

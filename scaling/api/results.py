@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -85,7 +85,7 @@ class Compared(Shown, Comparison):
     """A comparison with its display: the answer, the gate if any, and every point."""
 
     def _block(self) -> Block:
-        if not self.differences:
+        if not (self.differences or self.failed):
             return Block(sentences=["no answer: no measured point in common; compare sweeps of the same study"])
         few = filter(None, [gate_sentence(self), too_few_sentence(self)])
         return Block(sentences=[comparison_answer(self), *few], table=comparison_table(self))
@@ -212,7 +212,7 @@ class Results(Shown, Sources):
                 f"{' and '.join(sorted(second.processors))}; use `across_machines=True` to compare them anyway"
             )
         comparison = compare(first.summaries, second.summaries, margin)
-        return Compared(comparison.differences, comparison.only_first, comparison.only_second, margin)
+        return Compared(*(getattr(comparison, one.name) for one in fields(comparison)))
 
     def export(self, target: str | Path | BinaryIO, form: Format = "csv") -> int:
         """Write the runs, or the points as Markdown, to a file or an open stream; return their number."""

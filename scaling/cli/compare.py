@@ -90,7 +90,7 @@ def compare(
     """Show which points differ and by how much, with intervals; exit status 1 if any differs.
 
     Disturbed and invalid points are not compared. With --fail-above, the exit status is 0 if no point is shown to be
-    slower by more, 1 if one is, and 3 if no point could be compared.
+    slower by more, 1 if one is or fails in the second only, and 3 if no point could be compared.
 
     Example: scaling compare results/before results/after --fail-above 5%
 
@@ -113,13 +113,13 @@ def compare(
             raise StudyError(f"{option} needs --between A B; existing results are compared as they are")
         comparison = results[0].compare(results[1], across_machines=across_machines, margin=margin)
         folders = first, second
-        if not comparison.differences:
+        if not (comparison.differences or comparison.failed):
             raise StoreError(f"{first} and {second} have no measured point in common; compare sweeps of the same study")
         print_notes(dict.fromkeys(note for one in results for note in one.table_notes))
     _print(comparison, folders, verbose, as_json)
     if comparison.gate is not None:
         raise Exit(STATUS[comparison.gate])
-    raise Exit(int(any(difference.differs for difference in comparison.differences)))
+    raise Exit(int(comparison.differs))
 
 
 def parse_margin(text: str) -> float:

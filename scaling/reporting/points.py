@@ -193,11 +193,21 @@ def comparison_answer(comparison: Comparison) -> str:
     """The answer in one line."""
     compared = [difference for difference in comparison.differences if difference.comparable]
     left = len(comparison.differences) - len(compared)
-    if not compared:
-        return f"none of {count(left, 'point')} can be compared: each is disturbed, adjusted or not valid on one side"
-    return _shown_words(compared) + (
-        f"; {left} not comparable: disturbed, adjusted or not valid on one side" if left else ""
-    )
+    parts = _failed_words(comparison)
+    if compared:
+        parts.append(_shown_words(compared))
+    if left:
+        number = f"{left} not comparable" if compared else f"none of {count(left, 'point')} can be compared"
+        parts.append(f"{number}: each is disturbed, adjusted or not valid on one side")
+    return "; ".join(parts)
+
+
+def _failed_words(comparison: Comparison) -> list[str]:
+    if not comparison.failed:
+        return []
+    one = comparison.failed[0]
+    example = f"{point_words(one.point)}, because {one.failures[0]}"
+    return [f"{count(len(comparison.failed), 'point')} failed in the second only, such as {example}"]
 
 
 def _shown_words(compared: Sequence[Difference]) -> str:
@@ -220,10 +230,13 @@ def gate_sentence(comparison: Comparison) -> str | None:
     if comparison.gate is Gate.NO_ANSWER:
         return f"gate: no answer: no point could be tested for a slowdown of {margin}"
     if comparison.gate is Gate.FAILED:
-        worst = max(beyond, key=lambda one: one.ratio.value)
-        slower = with_interval(worst.ratio, lambda ratio: f"{100 * (ratio - 1):.1f} %")
-        points = count(len(beyond), "point")
-        return f"gate: failed: slower by {margin} at {points}; the largest change: {point_words(worst.point)}, {slower}"
+        parts = _failed_words(comparison)
+        if beyond:
+            worst = max(beyond, key=lambda one: one.ratio.value)
+            slower = with_interval(worst.ratio, lambda ratio: f"{100 * (ratio - 1):.1f} %")
+            points, change = count(len(beyond), "point"), f"{point_words(worst.point)}, {slower}"
+            parts += [f"slower by {margin} at {points}; the largest change: {change}"]
+        return f"gate: failed: {'; '.join(parts)}"
     reach = max((one.ratio.high or one.ratio.value) - 1 for one in comparison.differences if one.tested)
     return f"gate: passed: no point is shown to be slower by {margin}; intervals reach up to {100 * reach:+.1f} %"
 
@@ -273,7 +286,7 @@ def point_facts(point: ScalingPoint) -> dict[str, object]:
 def comparison_facts(comparison: Comparison) -> dict[str, object]:
     """A comparison for JSON, unrounded."""
     return {
-        "differs": any(difference.differs for difference in comparison.differences),
+        "differs": comparison.differs,
         "answer": comparison_answer(comparison),
         "fail_above": comparison.margin,
         "gate": None if comparison.gate is None else comparison.gate.value,
@@ -283,6 +296,7 @@ def comparison_facts(comparison: Comparison) -> dict[str, object]:
         ],
         "only_first": [point_settings(point) for point in comparison.only_first],
         "only_second": [point_settings(point) for point in comparison.only_second],
+        "failed": [{**point_settings(one.point), "failures": list(one.failures)} for one in comparison.failed],
     }
 
 

@@ -96,6 +96,7 @@ _CORE: Mapping[str, Any] = {
         "Compare",
         {"differs": bool, "answer": str, "fail_above": NUMBER, "gate": Gate | None, "points": ARRAY[DIFFERENCE]},
         dict.fromkeys(("only_first", "only_second"), ARRAY[POINT]),
+        failed=ARRAY[record("FailedPoint", SETTINGS, failures=TEXTS)],
     ),
     "machine doctor": _output(
         "Doctor", verdict=State, findings=ARRAY[record("Finding", {"code": str}, fields_of(Finding))]

@@ -78,6 +78,18 @@ def test_points_are_matched_by_their_settings_and_the_rest_is_named():
     assert (comparison.only_first, comparison.only_second) == ((POINTS[0],), (POINTS[3],))
 
 
+@pytest.mark.parametrize("in_turns", [False, True])
+def test_a_point_that_fails_in_the_second_only_fails_the_gate(in_turns):
+    variant = POINTS[0] if not in_turns else replace(POINTS[0], intra="1")
+    cohort = "both" if in_turns else None
+    one = summarize(Launch(POINTS[0], number, 1.0 + number / 100, cohort=cohort) for number in range(1, 6))
+    other = summarize(Launch(variant, number, None, reason="it crashed", cohort=cohort) for number in range(1, 6))
+    comparison = compare(one, other, margin=0.05)
+    assert [(summary.point, summary.failures) for summary in comparison.failed] == [(variant, ("it crashed",))]
+    assert (comparison.differs, comparison.gate, comparison.only_first) == (True, Gate.FAILED, ())
+    assert compare(other, one, margin=0.05).gate is Gate.NO_ANSWER
+
+
 def test_one_launch_per_side_is_not_enough_to_decide():
     chance = random.Random(5)
     (difference,) = compare(summaries(chance, POINTS[:1], count=1), summaries(chance, POINTS[:1], count=1)).differences

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
+from scaling.results.rows import Outcome
 from scaling.study.planning import plan
 from tests.mentions import mentions
 from tests.scaling.cli.folders import folder_of, swept_rows
@@ -65,6 +66,19 @@ def test_two_programs_are_measured_in_turns_with_each_other(tmp_path):
     (point,) = json.loads(again.stdout)["points"]
     assert (point["pairs"], point["verdict_code"]) == (6, "slower")
     assert point["second_point"]["workload"] == programs[1]
+
+
+def test_a_version_that_crashes_fails_the_gate_and_the_reason_is_said(tmp_path):
+    crashed = [
+        row if row.run.point.cores < 4 else replace(row, outcome=Outcome("failed", "it crashed with signal 11"))
+        for row in swept_rows(seed=2)
+    ]
+    a, b = folder_of(tmp_path / "a", swept_rows()), folder_of(tmp_path / "b", crashed)
+    completed = scaling("compare", a, b, "--fail-above", "5%")
+    assert completed.returncode == 1
+    assert mentions(completed.stdout, "gate: failed: 1 point … it crashed with signal 11")
+    (failed,) = json.loads(scaling("compare", a, b, "--json").stdout)["failed"]
+    assert (failed["cores"], failed["failures"]) == (4, ["it crashed with signal 11"])
 
 
 def test_three_launches_per_side_are_answered_with_how_many_it_takes(tmp_path):
