@@ -84,8 +84,7 @@ def _answer(settings: Point, series: Sequence[ScalingPoint], limits: ScalingLimi
     if len(counts) == 1:
         return replace(blank, code=AnswerCode.ONE_CORE_COUNT, compared=counts.pop())
     answer = curve_answer(limits) if limits else _by_bound(blank, series)
-    ends = [point for point in series if point.summary.point.cores in (1, answer.compared)]
-    if answer.cores is None or any(map(_is_scattered, ends)):
+    if answer.cores is None:
         return _without_answer(blank, series)
     answer = _as_measured(answer, series)
     most = max(point.summary.point.cores for point in series if point.summary.valid or answer.at_least)
@@ -103,20 +102,12 @@ def _as_measured(answer: SizeAnswer, series: Sequence[ScalingPoint]) -> SizeAnsw
     return answer
 
 
-def _is_scattered(point: ScalingPoint) -> bool:
-    """Whether its launches differ too much: a curve of few cores would rest on the prior alone."""
-    launches = point.summary.launches
-    differ = any(doubt.rule is rules.NO_ANSWER for doubt in point.summary.doubts)
-    return differ or (len(launches) > 1 and max(launches) > rules.WIDEST_ANSWER * min(launches))
-
-
 def curve_answer(limits: ScalingLimits) -> SizeAnswer:
-    """The size that a curve recommends, if its speedup is known within a factor of 3."""
+    """The size that a curve recommends, if any."""
     settings = limits.fit.series.key.settings or table_point(limits.fit.series.own_name)
     blank = SizeAnswer(limits.fit.series.sizing_label, settings, AnswerCode.NO_ANSWER)
     most = limits.fit.most_cores
-    speedup = limits.fit.speedup(most) if limits.recommended == 1 else limits.speedup
-    if limits.recommended is None or speedup is None or not speedup.is_answer:
+    if limits.recommended is None:
         return blank
     return replace(
         blank,
@@ -124,7 +115,7 @@ def curve_answer(limits: ScalingLimits) -> SizeAnswer:
         cores=limits.recommended,
         threads=limits.threads,
         compared=int(most) if limits.recommended == 1 else limits.recommended,
-        speedup=speedup,
+        speedup=limits.fit.speedup(most) if limits.recommended == 1 else limits.speedup,
         basis=limits.basis,
         single_launches=any(isinstance(one, OneLaunchPerCount) for one in limits.fit.cautions),
         by_curve=True,
@@ -135,7 +126,8 @@ def _by_bound(blank: SizeAnswer, series: Sequence[ScalingPoint]) -> SizeAnswer:
     """The disturbed point with the largest lower bound of speedup times efficiency, if this is above 1."""
 
     def benefit(point: ScalingPoint) -> float:
-        return (point.at_least or 0.0) ** 2 / point.summary.point.cores
+        scattered = point.baseline and any(doubt.rule is rules.NO_ANSWER for doubt in point.baseline.doubts)
+        return 0.0 if scattered else (point.at_least or 0.0) ** 2 / point.summary.point.cores
 
     best = max(series, key=benefit)
     if benefit(best) <= 1:

@@ -19,7 +19,8 @@ import numpy as np
 from scaling.analysis.arrays import Floats
 from scaling.analysis.curves.draws import estimate
 from scaling.analysis.curves.fit import SeriesFit
-from scaling.analysis.estimates import Estimate
+from scaling.analysis.estimates import Estimate, location
+from scaling.analysis.rules import FEW_LAUNCHES, WIDEST_ANSWER
 from scaling.analysis.sizing.levels import (
     LevelCurve,
     Size,
@@ -86,6 +87,8 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None) -> ScalingLimits:
     measured = [one for one in offered_sizes(curves, sizes) if one.cores <= one.curve.fit.most_cores]
     # By the median log of speedup times efficiency.
     best = max(measured, key=lambda one: float(np.median(2.0 * one.log_efficiency())) + log(one.cores), default=None)
+    if best is not None and not _is_known(best, fit):
+        best = None
     curve = best.curve if best else curves[0]
     draws, logs = curve.draws, curve.log_time(curve.grid)
     limit = draws.speedup_limit()
@@ -98,9 +101,29 @@ def scaling_limits(fit: SeriesFit, sizes: Sizes | None = None) -> ScalingLimits:
         rate_limit=estimate(limit * fit.series.work / np.exp(draws.log_seconds)),
         peak_cores=_where_least(curve, logs),
         threads=curve.threads,
-        speedup=estimate(best.cores * np.exp(best.log_efficiency())) if best else None,
+        speedup=_speedup(best) if best else None,
         basis=best.basis() if best else Basis(Grounds.BEYOND),
     )
+
+
+def _speedup(size: Size) -> Estimate:
+    return estimate(size.cores * np.exp(size.log_efficiency()))
+
+
+def _is_known(size: Size, fit: SeriesFit) -> bool:
+    """Whether the speedup of a size, or for one core that of the most cores, is known within a factor of 3.
+
+    The launches themselves must tell: a curve of scattered ones would rest on the prior alone.
+    """
+    compared = fit.most_cores if size.cores == 1 else size.cores
+    speedup = fit.speedup(compared) if size.cores == 1 else _speedup(size)
+    ends = (one.launch_seconds for one in fit.series.observations if one.cores in (1, compared))
+    return speedup is not None and speedup.is_answer and not any(map(_are_scattered, ends))
+
+
+def _are_scattered(seconds: Sequence[float]) -> bool:
+    few = len(seconds) < FEW_LAUNCHES.limit
+    return max(seconds) > WIDEST_ANSWER * min(seconds) if few else not location(seconds).is_answer
 
 
 def allocation_of(

@@ -200,7 +200,7 @@ def _partners_by_cohort(first: Mapping[Point, Summary], second: Mapping[Point, S
 
 
 def _failed_partner(summary: Summary, failing: Iterable[Summary]) -> Summary | None:
-    """The failing point with the same settings, or with as many cores in the same cohorts."""
+    """The failing point with the same settings, or of the same cohorts and cores."""
     cohorts = {launch.cohort for launch in summary.made} - {None}
     for other in failing:
         in_turns = not cohorts.isdisjoint(launch.cohort for launch in other.failed)

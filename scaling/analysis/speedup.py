@@ -39,8 +39,6 @@ from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.summary import Launch, Summary, launch_ratio
 from scaling.study.planning import Point
 
-# CPU time grows with cores if each further core adds at least this share of the first.
-LEAST_GROWTH = 0.8
 # The fewest launches with a variance between them.
 LEAST_LAUNCHES = 2
 
@@ -150,7 +148,8 @@ def speedups(summaries: Sequence[Summary]) -> list[ScalingPoint]:
 
 def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary], stands_alone: bool) -> ScalingPoint:
     point, baseline = summary.point, by_point.get(summary.point.baseline)
-    speedup = common = None if _is_of_fixed_time(summary, baseline) else _speedup(summary, baseline)
+    fixed_time = any(doubt.rule is rules.FIXED_TIME for doubt in summary.doubts)
+    speedup = common = None if fixed_time else _speedup(summary, baseline)
     smt_yield = None
     if point.smt > 1:
         common = _speedup(summary, by_point.get(replace(point.baseline, smt=1)))
@@ -158,20 +157,6 @@ def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary], stands_a
     single = stands_alone and baseline is None
     doubts = (Doubt(rules.ONE_CORE_COUNT),) if single else tuple(_doubts(summary, baseline, speedup))
     return ScalingPoint(summary, speedup, smt_yield, doubts, baseline, common)
-
-
-def _is_of_fixed_time(summary: Summary, baseline: Summary | None) -> bool:
-    """Whether a program takes as long as on one core while its CPU time, but not its items, grows with cores."""
-    if baseline is None or summary is baseline or summary.point.scale == "weak":
-        return False
-    if not (summary.step and baseline.step):
-        return False
-    launches = (*summary.used, *baseline.used)
-    if not (summary.used and baseline.used) or not all(launch.whole_process for launch in launches):
-        return False
-    busy = [[launch.cpus_busy or 0.0 for launch in side.used] for side in (summary, baseline)]
-    alike = abs(log(summary.step.value / baseline.step.value)) <= rules.FIXED_TIME.limit
-    return alike and fmean(busy[0]) >= (1 + LEAST_GROWTH * (summary.point.cores - 1)) * fmean(busy[1]) > 0
 
 
 def _speedup(summary: Summary, baseline: Summary | None) -> Estimate | None:
@@ -202,8 +187,6 @@ def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None
     if baseline is None or baseline.step is None:
         yield Doubt(rules.ONE_CORE_NOT_MEASURED)
         return
-    if _is_of_fixed_time(summary, baseline):
-        yield Doubt(rules.FIXED_TIME)
     if summary is not baseline and not baseline.valid:
         disturbed = baseline.verdict is Verdict.DISTURBED
         names = ", ".join(doubt.rule.name for doubt in baseline.doubts)

@@ -18,7 +18,7 @@ from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.energy import EnergyFigures, LaunchEnergy, energy_figures
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.packs import Pack
-from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.rules import Doubt, Rule, Verdict
 from scaling.analysis.step_times import STEP_FIGURES, StepTimes
 from scaling.analysis.turns import Adjusted, Slope, TurnTimes, adjust, share_taken, slope
 from scaling.machine.topology import CpuSet
@@ -26,6 +26,8 @@ from scaling.study.planning import Point
 
 # Keeps the ends of an interval finite, whatever others took.
 LARGEST_REACH = 0.99
+# CPU time grows with cores if each further core adds at least this share of the first.
+LEAST_GROWTH = 0.8
 # A drift is a doubt only if it is also significant.
 DRIFT_SIGNIFICANCE = 0.05
 
@@ -239,10 +241,32 @@ def summarize(launches: Iterable[Launch]) -> list[Summary]:
     by_point: dict[Point, list[Launch]] = defaultdict(list)
     for launch in launches:
         by_point[launch.point].append(launch)
-    return [
-        _summary(point, sorted(by_point[point], key=lambda launch: launch.number))
+    summaries = {
+        point: _summary(point, sorted(by_point[point], key=lambda launch: launch.number))
         for point in sorted(by_point, key=table_order)
+    }
+    return [
+        _not_valid(summary, rules.FIXED_TIME) if _is_of_fixed_time(summary, summaries.get(point.baseline)) else summary
+        for point, summary in summaries.items()
     ]
+
+
+def _not_valid(summary: Summary, rule: Rule) -> Summary:
+    return replace(summary, verdict=Verdict.NOT_VALID, doubts=(*summary.doubts, Doubt(rule)))
+
+
+def _is_of_fixed_time(summary: Summary, baseline: Summary | None) -> bool:
+    """Whether a program takes as long as on one core while its CPU time, but not its items, grows with cores."""
+    if baseline is None or summary is baseline or summary.point.scale == "weak":
+        return False
+    if not (summary.step and baseline.step):
+        return False
+    launches = (*summary.used, *baseline.used)
+    if not (summary.used and baseline.used) or not all(launch.whole_process for launch in launches):
+        return False
+    busy = [[launch.cpus_busy or 0.0 for launch in side.used] for side in (summary, baseline)]
+    alike = abs(log(summary.step.value / baseline.step.value)) <= rules.FIXED_TIME.limit
+    return alike and fmean(busy[0]) >= (1 + LEAST_GROWTH * (summary.point.cores - 1)) * fmean(busy[1]) > 0
 
 
 def _summary(point: Point, launches: Sequence[Launch]) -> Summary:

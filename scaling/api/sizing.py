@@ -342,7 +342,7 @@ def _deployment(source: Source, sized: Answer | ScalingLimits) -> Deployment:
 def _size(sized: Answer | ScalingLimits) -> tuple[int | None, int, int | None]:
     """Cores, threads per core, and replicas if a single instance is not enough."""
     if isinstance(sized, ScalingLimits):
-        return sized.recommended, 1, None
+        return sized.recommended, sized.threads, None
     if sized.allocation is not None:
         return sized.allocation.cores, sized.allocation.threads, None
     return (sized.replicas.cores, 1, sized.replicas.replicas) if sized.replicas else (None, 1, None)
