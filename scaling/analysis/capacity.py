@@ -111,9 +111,9 @@ def _speedup(size: Size) -> Estimate:
 
 
 def _is_known(size: Size, fit: SeriesFit) -> bool:
-    """Whether the speedup of a size, or for one core that of the most cores, is known within a factor of 3.
+    """Whether a size's speedup is known within a factor of 3; for one core, the speedup of the most cores.
 
-    The launches themselves must tell: a curve of scattered ones would rest on the prior alone.
+    Launches that scatter more give no answer, whatever the curve: it would rest on the prior alone.
     """
     compared = fit.most_cores if size.cores == 1 else size.cores
     speedup = fit.speedup(compared) if size.cores == 1 else _speedup(size)
