@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
-from scaling.analysis.answers import curve_answer
+from scaling.analysis.answers import size_answers
 from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.series import SeriesKey, series_key
+from scaling.analysis.series import SeriesKey, series_key, series_settings, table_point
 from scaling.analysis.sizing.levels import levels_of
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
 from scaling.analysis.sizing.sizes import Price
@@ -328,7 +328,7 @@ def _deployment(source: Source, sized: Answer | ScalingLimits) -> Deployment:
     peaks = [launch.peak_memory_bytes for launch in launches if launch.peak_memory_bytes is not None]
     return Deployment(
         name=sized.fit.series.label,
-        sentence=answer_sentence(sized) if isinstance(sized, Answer) else size_sentence(curve_answer(sized)),
+        sentence=answer_sentence(sized) if isinstance(sized, Answer) else _limits_sentence(source, sized),
         cores=cores,
         threads=threads,
         core_threads=source.sizes.threads if source.sizes else 1,
@@ -339,13 +339,21 @@ def _deployment(source: Source, sized: Answer | ScalingLimits) -> Deployment:
     )
 
 
+def _limits_sentence(source: Source, limits: ScalingLimits) -> str:
+    settings = limits.fit.series.key.settings or table_point(limits.fit.series.own_name)
+    points = (point for point in source.points if series_settings(point.summary.point) == settings)
+    (answer,) = size_answers(points, [limits])
+    return size_sentence(answer)
+
+
 def _size(sized: Answer | ScalingLimits) -> tuple[int | None, int, int | None]:
     """Cores, threads per core, and replicas if a single instance is not enough."""
     if isinstance(sized, ScalingLimits):
         return sized.recommended, sized.threads, None
     if sized.allocation is not None:
         return sized.allocation.cores, sized.allocation.threads, None
-    return (sized.replicas.cores, 1, sized.replicas.replicas) if sized.replicas else (None, 1, None)
+    planned = sized.replicas
+    return (planned.cores, planned.threads, planned.replicas) if planned else (None, 1, None)
 
 
 def _quota_words(source: Source, keys: Sequence[SeriesKey]) -> Iterator[str]:

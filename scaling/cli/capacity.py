@@ -186,7 +186,9 @@ def _print_limits(results: Results, limits: Limits, verbose: bool, as_json: bool
     if as_json:
         facts = [limits_facts(one) for one in limits]
         print_json({"answers": [study_answer_facts(one) for one in answers], "limits": facts})
-        return
-    print_answers([one.sentence for one in answers], verbose)
-    print_table(limits_table(limits))
-    print_most_important([*limits.notes, *caution_lines(limits.fits)], verbose)
+    else:
+        print_answers([one.sentence for one in answers], verbose)
+        print_table(limits_table(limits))
+        print_most_important([*limits.notes, *caution_lines(limits.fits)], verbose)
+    if not all(one.is_answer for one in answers):
+        raise Exit(1)

@@ -50,7 +50,7 @@ def cores_answers(points: Iterable[ScalingPoint], limits: Iterable[ScalingLimits
     """The cores to give each series; one answer for all if each was measured on one core count."""
     sizes = size_answers(points, limits)
     if len(sizes) > 1 and all(one.code is AnswerCode.ONE_CORE_COUNT for one in sizes):
-        sentence = f"no answer: {len(sizes)} series were measured on one core count each; measure other core counts too"
+        sentence = f"{len(sizes)} series were measured on one core count each; to size them, measure other counts too"
         return [StudyAnswer("cores", "", AnswerCode.ONE_CORE_COUNT, sentence, is_answer=True)]
     names = names_among([one.settings for one in sizes])
     labels = [one.label or names[one.settings] for one in sizes]
@@ -85,7 +85,7 @@ def size_sentence(answer: SizeAnswer, name: str | None = None) -> str:
             return f"no answer yet for {name}: nothing was measured: {answer.failure or 'no run was recorded'}"
         case AnswerCode.ONE_CORE_COUNT:
             cores = count(answer.compared or 0, "core")
-            return f"no answer for {name}: it was measured on {cores} only; measure other core counts too"
+            return f"{name} was measured on {cores} only; to size it, measure other counts too"
         case AnswerCode.NO_ANSWER:
             return f"no answer yet for {name}: {_obstacle(answer)}; {REMEDIES.get(answer.verdict, MORE_LAUNCHES)}"
     few = ", from one launch per core count" if answer.single_launches else ""

@@ -5,8 +5,11 @@ from math import ceil
 
 import pytest
 
+from benchmarks.shared.machines import AmdahlMachine, machine, study
+from scaling.study.planning import plan
 from tests.mentions import mentions
 from tests.published import NO_SINGLE, RAYTRACER
+from tests.scaling.cli.folders import folder_of
 from tests.scaling.cli.here import json_of, scaling
 from tests.scaling.cli.scaling import complaint
 from tests.scaling.cli.scaling import scaling as program
@@ -34,6 +37,33 @@ def test_capacity_without_a_question_shows_the_landmarks(csv):
     assert completed.returncode == 0, completed.stderr
     assert "knee" in completed.stdout
     assert json_of("capacity", csv(RAYTRACER))["limits"][0]["speedup_limit"]["value"] == pytest.approx(19, rel=0.1)
+
+
+def test_launches_that_scatter_have_no_size_in_any_form(csv):
+    path = csv([(1, 10), (1, 40), (2, 6), (2, 20), (4, 3), (4, 12)], "seconds")
+    completed = scaling("capacity", path)
+    assert completed.returncode == 1
+    assert completed.stdout.startswith("no answer yet for mine: ")
+    (limits,) = json_of("capacity", path)["limits"]
+    assert limits["recommended_cores"] is None
+    deployed = scaling("capacity", path, "--format", "slurm")
+    assert deployed.returncode == 1
+    assert "--cpus-per-task" not in deployed.stdout
+
+
+def test_a_recommended_size_is_deployed_with_its_threads_per_core(tmp_path):
+    runs = plan(study("cores = [1, 2, 4]\nsmt = [1, 2]"), machine(4, smt=2)).runs
+    rows = list(AmdahlMachine().execute(runs))
+    folder = folder_of(tmp_path / "threads", (_times(row, 0.6 if row.run.point.smt == 2 else 1.0) for row in rows))
+    completed = scaling("capacity", folder, "--format", "slurm")
+    assert mentions(completed.stdout, "give … × 2 threads")
+    assert mentions(completed.stdout, "#SBATCH --hint=multithread")
+    assert "OMP_NUM_THREADS=8" in completed.stdout
+
+
+def _times(row, factor):
+    seconds = tuple(factor * second for second in row.outcome.step_seconds)
+    return replace(row, outcome=replace(row.outcome, step_seconds=seconds))
 
 
 def test_several_series_make_a_table(tmp_path):

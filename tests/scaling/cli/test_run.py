@@ -31,7 +31,7 @@ def test_a_program_is_measured_as_it_is_typed_and_the_answer_is_a_sentence(folde
     rows = list(read_rows(folder))
     assert {row.outcome.status for row in rows} == {"ok"}
     assert len(log.read_text().splitlines()) == len(rows)
-    assert done.stdout.startswith(("give sh ", "no answer yet for sh: ", "no answer for sh: "))
+    assert done.stdout.startswith(("give sh ", "no answer yet for sh: ", "sh was measured on "))
     again = scaling("sweep", folder / "study.toml", "--dry-run")
     assert again.returncode == 0, again.stderr
 

@@ -47,7 +47,7 @@ BLANK = SizeAnswer(None, POINT, AnswerCode.NO_ANSWER)
         ),
         (
             replace(BLANK, code=AnswerCode.ONE_CORE_COUNT, compared=4),
-            "no answer for prog: it was measured on 4 cores only; measure other core counts too",
+            "prog was measured on 4 cores only; to size it, measure other counts too",
         ),
     ],
 )

@@ -176,7 +176,7 @@ DEGENERATE = {
 
 
 SENTENCES = {
-    "one point": "measure other core counts too",
+    "one point": "measure other counts too",
     "all failed": "no launch succeeded yet",
     "one workload": "speedup there",
     "two counts": "too few core counts",
