@@ -100,15 +100,21 @@ def quota_parents(root: Path) -> list[Path]:
 
 
 def memory_headroom(root: Path) -> float:
-    """The bytes that our group and its ancestors may still allocate; infinite without a limit."""
-    pairs = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
+    """The bytes that our group and its ancestors may still allocate, cached files included; infinite if unlimited."""
+    versions = (("memory.max", "memory.current", ""), ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"))
     limits = [
-        int(limit) - int(read_text(folder / used) or 0)
+        int(limit) - int(read_text(folder / used) or 0) + _cache_bytes(folder, prefix)
         for folder in _folders(root, "memory")
-        for most, used in pairs
+        for most, used, prefix in versions
         if (limit := (read_text(folder / most) or "").strip()).isdecimal()
     ]
     return min(limits, default=inf)
+
+
+def _cache_bytes(folder: Path, prefix: str) -> int:
+    """The cached files of a group, which are dropped once it needs their memory."""
+    counted = named_lines(folder / "memory.stat", " ")
+    return sum(int(counted.get(f"{prefix}{state}_file", 0)) for state in ("active", "inactive"))
 
 
 def _quota(folder: Path) -> float | None:

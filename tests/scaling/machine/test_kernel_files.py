@@ -1,9 +1,18 @@
 import os
+from math import inf
 
 import pytest
 
 from scaling.machine import kernel_files
-from scaling.machine.kernel_files import bandwidth_count, cpuset, numbered_folders, quota_cpus, quota_parents, read_text
+from scaling.machine.kernel_files import (
+    bandwidth_count,
+    cpuset,
+    memory_headroom,
+    numbered_folders,
+    quota_cpus,
+    quota_parents,
+    read_text,
+)
 from tests.scaling.machine.invented import write
 
 V2, CPU, CPUSET = "sys/fs/cgroup", "sys/fs/cgroup/cpu,cpuacct", "sys/fs/cgroup/cpuset"
@@ -140,6 +149,31 @@ def test_throttled_periods_are_counted(tmp_path, under, folder):
     texts = {f"{folder}/cpu.stat": "usage_usec 12\nnr_periods 23\nnr_throttled 21\nthrottled_usec 7\n"}
     root = write(tmp_path, under | texts)
     assert (bandwidth_count(root, "nr_throttled"), bandwidth_count(root, "nr_periods")) == (21, 23)
+
+
+MEMORY = "sys/fs/cgroup/memory"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        UNDER_V2
+        | {f"{V2}/a/memory.max": "1000\n", f"{V2}/a/memory.current": "900\n", f"{V2}/a/b/memory.max": "max\n"}
+        | {f"{V2}/a/memory.stat": "anon 200\nfile 700\ninactive_file 400\nactive_file 250\nshmem 50\n"},
+        {"proc/self/cgroup": "6:memory:/a\n"}
+        | {f"{MEMORY}/a/memory.limit_in_bytes": "1000\n", f"{MEMORY}/a/memory.usage_in_bytes": "900\n"}
+        | {f"{MEMORY}/a/memory.stat": "active_file 1\ntotal_inactive_file 400\ntotal_active_file 250\n"},
+    ],
+    ids=["version 2", "version 1"],
+)
+def test_cached_files_leave_room_in_the_memory_of_a_group(tmp_path, texts):
+    assert memory_headroom(write(tmp_path, texts)) == 750
+
+
+def test_a_group_that_counts_no_cache_has_only_what_it_does_not_use(tmp_path):
+    used = {f"{V2}/a/b/memory.max": "1000\n", f"{V2}/a/b/memory.current": "900\n"}
+    assert memory_headroom(write(tmp_path, UNDER_V2 | used)) == 100
+    assert memory_headroom(tmp_path / "without groups") == inf
 
 
 def test_groups_with_a_quota_may_be_made_below_any_group_of_version_1(tmp_path):
