@@ -23,6 +23,8 @@ def _seconds(value: object) -> object:
 # Text for one line of a batch script.
 Line = Annotated[str, Meta(min_length=1, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Lines = tuple[Line, ...]
+# A name that needs no quotes in a batch script; `$` would allow a line break at its end.
+Host = Annotated[str, Meta(pattern=r"^\w[\w.-]{0,254}\Z")]
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 Seconds = Annotated[int, Meta(ge=1, le=864_000)]
 
@@ -36,7 +38,7 @@ class NodeType:
     constraint: Annotated[Line | None, Key("a feature of the nodes, as the scheduler spells it")] = None
     partition: Annotated[Line | None, Key("a partition or queue")] = None
     account: Annotated[Line | None, Key("an account or project")] = None
-    hosts: Annotated[Lines, Key('node names such as ["n1", "n2"]', as_list, axis=True)] = ()
+    hosts: Annotated[tuple[Host, ...], Key('node names such as ["n1", "n2"]', as_list, axis=True)] = ()
     options: Annotated[Lines, Key('further scheduler options, such as ["--reservation=r1"]', as_list)] = ()
     nodes: Annotated[Annotated[int, Meta(ge=1, le=10_000)] | None, Key("a number from 1 to 10000")] = None
     walltime: Annotated[Seconds, Key('a time such as "4h" or "01:30:00", at most ten days', _seconds)] = 3600

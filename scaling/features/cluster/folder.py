@@ -15,18 +15,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from scaling.errors import StoreError
 from scaling.features import Member
-from scaling.features.cluster.cluster import Cluster, cluster_from_toml
+from scaling.features.cluster.cluster import Cluster, Host, cluster_from_toml
 from scaling.results.files import make_folder, open_regular, read_regular_text, replace_file
 from scaling.results.rows import Row, row_from_json
 from scaling.results.store import ROWS
 
 T = TypeVar("T")
+# Parsl puts numbers of jobs into shell commands, unquoted.
+JobNumber = Annotated[str, Meta(pattern=r"^\w[\w.\[\]@-]{0,254}\Z")]
 
 CLUSTER, JOBS = "cluster.toml", "jobs"
 # The study as requested; `study.toml` is the part that the node can do.
@@ -91,16 +94,16 @@ class Request:
 class Submitted:
     """The scheduler has accepted the job, with this number, for this host if one was requested."""
 
-    job: str
-    host: str | None = None
+    job: JobNumber
+    host: Host | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
     """The job has a node; without a node, it was withdrawn before it started."""
 
-    node: str | None = None
-    job: str | None = None
+    node: Host | None = None
+    job: JobNumber | None = None
 
 
 @dataclass(frozen=True, slots=True)

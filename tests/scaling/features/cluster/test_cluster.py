@@ -54,6 +54,7 @@ def test_an_unknown_key_of_the_cluster_is_refused_too():
         (NODE_TYPE + "nodes = true", "a number from 1"),
         (NODE_TYPE + "core_hour = 0", "above 0"),
         (NODE_TYPE + "hosts = [1]", "node names such as"),
+        (NODE_TYPE + 'hosts = ["n1 --wrap=x"]', "node names such as"),
         ("poll_seconds = 0\n" + NODE_TYPE, "seconds from 0.2"),
     ],
 )

@@ -1,7 +1,18 @@
+import json
+
 import pytest
 
 from benchmarks.shared.machines import row
-from scaling.features.cluster.folder import JobFolder, Request, Shard, Started, job_folders, new_job_folder
+from scaling.errors import StoreError
+from scaling.features.cluster.folder import (
+    JobFolder,
+    Request,
+    Shard,
+    Started,
+    Submitted,
+    job_folders,
+    new_job_folder,
+)
 from scaling.results.rows import row_to_json
 
 
@@ -34,6 +45,35 @@ def test_whoever_is_first_decides_whether_a_job_runs(tmp_path):
     assert not job.claim(Started())
     assert job.read(Started) == Started("n1", "7")
     assert not list(job.path.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [Submitted("42"), Submitted("42[7].head-1.site", "n_1.site"), Started("n-1", "42@site"), Started()],
+)
+def test_the_numbers_and_names_of_schedulers_are_read_as_they_were_written(tmp_path, fact):
+    JobFolder(tmp_path).write(fact)
+    assert JobFolder(tmp_path).read(type(fact)) == fact
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts"),
+    [
+        (Submitted, {"job": "1'; touch x; '"}),
+        (Submitted, {"job": "--me"}),
+        (Submitted, {"job": ""}),
+        (Submitted, {"job": "1\n"}),
+        (Submitted, {"job": "1", "host": "n1 n2"}),
+        (Started, {"job": "$(touch x)"}),
+        (Started, {"node": "n1\n"}),
+        (Started, {"node": "n1\n#SBATCH --wrap=x"}),
+    ],
+)
+def test_what_a_shell_or_a_batch_script_would_take_for_more_is_not_read(tmp_path, kind, facts):
+    path = tmp_path / f"{kind.__name__.lower()}.json"
+    path.write_text(json.dumps(facts))
+    with pytest.raises(StoreError, match=f"^{path} cannot be read: .*; remove {tmp_path}$"):
+        JobFolder(tmp_path).read(kind)
 
 
 def test_rows_are_read_as_far_as_they_are_whole_and_each_once(tmp_path):
