@@ -7,7 +7,8 @@ measures all points that differ only in their caps, and takes a turn under each.
 
 Processes that may get ready in company do so at the same time if each can have a CPU to itself, and warm up one by one.
 A cohort that does not fit into memory takes its turns in parts. The first process, which has the fewest cores, takes
-part in all of them, so every other process has a partner in each of its rounds.
+part in all of them, so every other process has a partner in each of its rounds. Servers of a fixed port cannot live at
+the same time: each takes all of its turns before the next one starts, in random order.
 """
 
 import os
@@ -123,8 +124,11 @@ def take_turns(
     """
     spared = processes.children()
     members = [_Member(spec) for spec in specs]
+    run = _CohortRun(turns, order, surroundings or Surroundings(), sizes or ProcessSizes())
+    living = [[member] for member in order.sample(members, len(members))] if turns.alone else [members]
     try:
-        _CohortRun(turns, order, surroundings or Surroundings(), sizes or ProcessSizes()).execute(members)
+        for together in living:
+            run.execute(together)
     finally:
         for member in members:
             if member.alive:

@@ -121,6 +121,7 @@ class Program:
     placeholders = PLACEHOLDERS
     takes_rounds = False  # every launch executes it anew
     needs_others = False  # nothing of it runs on the CPUs that a run leaves free
+    lives_alone = False  # its processes may live at the same time
 
     def __post_init__(self) -> None:
         """Refuse keys that contradict each other."""

@@ -404,12 +404,13 @@ def subjects_of(study: Study) -> list[dict[str, Any]]:
 class Turns:
     """The rounds of a cohort, the seconds of a turn, and the most rounds, if a process has no quiet turn before.
 
-    Whether a turn is quiet does not depend on its steps.
+    Whether a turn is quiet does not depend on its steps. Processes that live `alone` have rounds of their own.
     """
 
     rounds: int
     seconds: float
     most_rounds: int
+    alone: bool = False
 
 
 def turns_of(study: Study, program: Program | None = None) -> Turns:
@@ -418,7 +419,8 @@ def turns_of(study: Study, program: Program | None = None) -> Turns:
     if program and not program.takes_rounds:
         return Turns(1, seconds, 1)
     longest = max(1, int(study.max_seconds / seconds + 1e-9))
-    return Turns(min(study.rounds, longest), seconds, min(ROUNDS_FACTOR * study.rounds, longest))
+    alone = program is not None and program.lives_alone
+    return Turns(min(study.rounds, longest), seconds, min(ROUNDS_FACTOR * study.rounds, longest), alone)
 
 
 def programs_of(study: Study) -> dict[str, Program]:

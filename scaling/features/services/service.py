@@ -68,6 +68,11 @@ class Service(Program):
         return (*PLACEHOLDERS, "clients", "rate", *LATE, *(name for name, _ in self.files))
 
     @property
+    def lives_alone(self) -> bool:  # type: ignore[override]
+        """Whether only one of its servers can live at a time: a fixed port is theirs in turn."""
+        return self.port is not None
+
+    @property
     def lines(self) -> dict[str, CommandLine]:
         """Its command lines by the names in its workload."""
         return {**Program.lines.fget(self), "serve": self.serve}  # type: ignore[attr-defined]

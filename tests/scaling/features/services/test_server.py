@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from scaling.analysis.turns import WARMUP_ROUND
 from scaling.features.services.service import Service
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import parse_list
@@ -119,6 +120,15 @@ def test_a_server_that_hears_no_signal_is_ended_by_force():
     row = row_of(with_fault("deaf", stop_seconds=0.2))
     assert row.outcome.status == "ok", row.outcome.reason
     assert not left_over()
+
+
+def test_sizes_take_turns_on_a_fixed_port_one_server_after_another():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    rows = rows_of(service(port=port), [1], rounds=2, cores=ALL)
+    assert [row.outcome.reason for row in rows] == [None] * len(rows)
+    rounds = [turn.round for row in rows for turn in row.outcome.turns if turn.round != WARMUP_ROUND]
+    assert len(rounds) == len(set(rounds)) >= 2 * len(rows)
 
 
 def test_a_port_that_answers_before_its_server_is_somebody_elses():
