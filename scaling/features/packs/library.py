@@ -12,7 +12,7 @@ from scaling.api.progress import Monitor, watcher
 from scaling.api.results import Results
 from scaling.errors import FitError, PlacementError, StoreError, StudyError
 from scaling.features.packs.report import choice_sentences, slowdown_sentence
-from scaling.machine.placement import Request, usable_cores
+from scaling.machine.placement import Request, place, usable_cores
 from scaling.machine.sysfs import read_topology
 from scaling.study.programs import Program
 from scaling.study.spec import Study
@@ -86,12 +86,12 @@ def prepare_packs(
         **({"replicas": "fill"} if len(workloads) == 1 else {"beside": names}),
         **settings,
     }
-    usable, least = _usable(Study(**keys)), min(2, len(workloads))
+    usable = _usable(Study(**keys))
     most = usable if cores is None else cores
     if most > usable:
         raise StudyError(f"cores is {cores}, but only {usable} can be used here; use at most {usable}")
-    if most < least:
-        raise StudyError(f"cores is {most}, but these packs need at least {least}")
+    if most < 2:
+        raise StudyError(f"cores is {most}, but packs need at least 2; allow this process more cores, or raise --cores")
     counts = [count for count in range(1, most + 1) if most % count == 0] if len(workloads) == 1 else [most // 2]
     return prepare(Study(**{**keys, "cores": counts}), None if folder is None else Path(folder), (), budget, full)
 
@@ -119,6 +119,7 @@ def _usable(study: Study) -> int:
     smt = min(study.smt) if isinstance(study.smt, tuple) else 1
     request = Request(1, smt, study.placements[0], study.within, frozenset(study.reserve), study.core_type)
     try:
+        place(topology, request)  # refuses what no core can do
         usable = len(usable_cores(topology, request))
     except PlacementError as error:
         raise StudyError(f"study '{study.name}': {error}") from error

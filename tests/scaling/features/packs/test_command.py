@@ -68,6 +68,12 @@ def test_what_is_neither_a_workload_nor_a_program_is_refused():
     assert "latency is -1" in complaint(scaling("pack", "calibrated", "--latency", "-1"))
 
 
+def test_a_single_core_is_refused_before_anything_is_measured(tmp_path):
+    refused = scaling("pack", "-o", tmp_path / "packs", "--cores", "1", *PROGRAM)
+    assert "cores is 1, but packs need at least 2" in complaint(refused)
+    assert not (tmp_path / "packs").exists()
+
+
 def test_a_workload_takes_its_options_as_words_of_their_own(folder):
     plan = scaling("pack", "calibrated", "serial=0", "--cores", "2", "--launches", "1", "--dry-run").stdout
     assert "calibrated serial=0 train, 2 replicas of 1 core," in plan
