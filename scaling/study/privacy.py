@@ -24,19 +24,20 @@ LOCALE_VARIABLES = tuple(
 
 LEFT_OUT = "***"
 
-_NAME = (
-    r"[\w.-]*(?:token(?![a-z])|secret|passw(?:or)?d|passphrase|credential|auth(?:orization)?(?![a-z])|"
-    r"(?:api|access|private|account)[-_]?key)[\w.-]*"
+_WORD = (
+    r"(?:token(?![a-z])|secret|passw(?:or)?d|passphrase|credential|auth(?:orization)?(?![a-z])|"
+    r"(?:api|access|private|account)[-_]?key)"
 )
 _VALUE = r"""(\\"(?:[^"\\]|\\[^"])*\\"|"[^"]*"|'[^']*'|[^\s"',;\\\]]+)"""
+# Texts of others may be long, so patterns begin only where a run of name characters begins, and read each run once.
 _SECRETS = (
-    (re.compile(rf"(?i)(\b{_NAME}[\x22']?\s*[=:]\s*){_VALUE}"), rf"\1{LEFT_OUT}"),
-    (re.compile(rf"(?i)((?<![\w-])--?{_NAME}(?:[\x22']\s*,)?\s+)(?!-){_VALUE}"), rf"\1{LEFT_OUT}"),
+    (re.compile(rf"(?i)((?<![\w.-])(?=[\w.-]*{_WORD})[\w.-]+[\x22']?\s*[=:]\s*){_VALUE}"), rf"\1{LEFT_OUT}"),
+    (re.compile(rf"(?i)((?<![\w.-])--?(?=[\w.-]*{_WORD})[\w.-]+(?:[\x22']\s*,)?\s+)(?!-){_VALUE}"), rf"\1{LEFT_OUT}"),
     (re.compile(r"(://[^/\s:@]*:)[^@\s/]+(?=@)"), rf"\1{LEFT_OUT}"),
     (
         re.compile(
             r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|hf_|AKIA|ASIA)[\w-]{10,}|\bsk-[\w-]{20,}|"
-            r"\beyJ[\w-]{10,}\.[\w-]+\.[\w-]*"
+            r"(?<![\w-])eyJ[\w-]{10,}\.[\w-]+\.[\w-]*"
         ),
         LEFT_OUT,
     ),
@@ -47,7 +48,7 @@ _SECRETS = (
 def is_private(variable: str) -> bool:
     """Whether a variable is left out of rows and pages."""
     foreign_locale = variable.startswith("LC_") and variable not in LOCALE_VARIABLES
-    return variable in PRIVATE_VARIABLES or foreign_locale or re.fullmatch(_NAME, variable, re.IGNORECASE) is not None
+    return variable in PRIVATE_VARIABLES or foreign_locale or re.search(_WORD, variable, re.IGNORECASE) is not None
 
 
 @lru_cache(maxsize=256)
