@@ -38,7 +38,7 @@ from scaling.running.reaper import Reaper, Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.study.catalogue import read_catalogue
 from scaling.study.planning import Point, Run
-from scaling.study.programs import THREAD_VARIABLES, Program, fill, fill_in
+from scaling.study.programs import THREAD_VARIABLES, Program, fill_in
 from scaling.study.spec import (
     GPU,
     PROGRAM_MODE,
@@ -480,15 +480,14 @@ def _placeholder_values(point: Point, cpus: CpuSet) -> dict[str, object]:
 
 def _program_spec(program: Program, point: Point, cpus: CpuSet, others: CpuSet) -> WorkloadSpec:
     """A program with its placeholders filled in, except those that only its process knows."""
-    later = {name: f"{{{name}}}" for name in program.placeholders}
-    values = {**later, **_placeholder_values(point, cpus)}
+    values = _placeholder_values(point, cpus)
     options = {
-        **{name: [fill(word, values) for word in program.argv(line)] for name, line in program.lines.items()},
+        **program.filled(values),
         "env": _program_variables(program, point, cpus),
         **{name: getattr(program, name) for name in GIVEN_TO_PROGRAM},
         "executions": program.steps,
         **program.options,
-        **({"others": format_list(others), "values": _placeholder_values(point, cpus)} if program.needs_others else {}),
+        **({"others": format_list(others), "values": values} if program.needs_others else {}),
     }
     return WorkloadSpec(None, program.workload, options)
 

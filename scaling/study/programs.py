@@ -167,6 +167,10 @@ class Program:
             return ("/bin/sh", "-c", given if isinstance(given, str) else " ".join(given))
         return split_line(f"program '{self.name}'", given) if isinstance(given, str) else given
 
+    def filled(self, values: Mapping[str, object]) -> dict[str, list[str]]:
+        """The words of its command lines with their placeholders filled in."""
+        return {name: [fill(word, values) for word in self.argv(line)] for name, line in self.lines.items()}
+
     def variables(self, shell: Mapping[str, str]) -> dict[str, str]:
         """Its environment variables, with values from the shell filled in."""
         return {name: value if isinstance(value, str) else value.value_in(shell, name) for name, value in self.env}

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from scaling.machine.topology import parse_list
 from scaling.running.witness import TICKS_PER_SECOND, processes_below, threads_of
+from scaling.study.programs import fill, fill_in
 from scaling.workloads.base import Setting
 from scaling.workloads.command import TAIL_BYTES, Command, ProgramError, ending, number
 
@@ -70,12 +71,13 @@ class Server(Command):
         self.cpus, self.load_cpus = frozenset(os.sched_getaffinity(0)), parse_list(others)
         self.figures: dict[str, list[float]] = {}
         self.server: subprocess.Popen[bytes] | None = None
-        self.folder = Path()
+        self.folder, self.output = Path(), Path()
         self.used: dict[str, float] = {}
 
     def prepare(self) -> None:
         """Start the server, wait until it is ready, and execute the warm-up loads."""
         self.folder = Path(mkdtemp(prefix="service-"))
+        self.output = Path(mkdtemp(prefix="output-")) / "server.log"
         self._fill_in()
         self.run_beside(self.setup)
         try:
@@ -141,20 +143,14 @@ class Server(Command):
         self._note("shared_cpus", len(self.cpus & self.load_cpus))
 
     def _fill_in(self) -> None:
-        values: dict[str, object] = {**self.values, "port": self.port, "folder": self.folder}
-        for name, path in self.files.items():
-            copy = self.folder / Path(path).name
-            copy.write_text(_filled(Path(path).read_text(), values))
-            values[name] = copy
+        copies = {name: Path(mkdtemp(prefix="file-")) / Path(path).name for name, path in self.files.items()}
+        values: dict[str, object] = {**self.values, "port": self.port, "folder": self.folder, **copies}
+        for name, copy in copies.items():
+            copy.write_text(fill_in(Path(self.files[name]).read_text(), values))
         for line in ("serve", "argv", "setup", "before_each", "cleanup"):
             words = getattr(self, line)
-            setattr(self, line, words and [_filled(word, values) for word in words])
-        self.env = {name: _filled(value, values) for name, value in self.env.items()}
-
-    @property
-    def output(self) -> Path:
-        """The file with the server's output."""
-        return self.folder / "server.log"
+            setattr(self, line, words and [fill(word, values) for word in words])
+        self.env = {name: fill_in(value, values) for name, value in self.env.items()}
 
     def _start(self) -> None:
         """Start the server in this process's group, which is paused between turns, and wait until it is ready."""
@@ -256,12 +252,6 @@ def _on_cpus(cpus: frozenset[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def _filled(text: str, values: Mapping[str, object]) -> str:
-    for name, value in values.items():
-        text = text.replace(f"{{{name}}}", str(value))
-    return text
 
 
 def _seconds(text: bytes | None) -> float:

@@ -5,6 +5,7 @@
 """
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta
@@ -76,6 +77,10 @@ class Service(Program):
     def lines(self) -> dict[str, CommandLine]:
         """Its command lines by the names in its workload."""
         return {**Program.lines.fget(self), "serve": self.serve}  # type: ignore[attr-defined]
+
+    def filled(self, values: Mapping[str, object]) -> dict[str, list[str]]:
+        """The words of its command lines as they are: the process of a run has the values, and knows more of them."""
+        return {name: list(self.argv(line)) for name, line in self.lines.items()}
 
     @property
     def measured(self) -> tuple[CommandLine, ...]:

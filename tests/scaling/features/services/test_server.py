@@ -72,11 +72,12 @@ def test_the_generator_has_the_cores_that_the_server_leaves(tmp_path):
 def test_a_file_a_variable_and_a_folder_are_filled_in(tmp_path):
     template = tmp_path / "conf"
     template.write_text("listen {port} with {threads} threads { block } {other}")
-    check = 'test "$WORKERS" = 1 && grep -q "with 1 threads { block } {{other}}" $0 && test -d "$1"'
+    literal = 'test "{{port}} {{threads}} {{other}}" = "$(printf "%sport} %sthreads} %sother}" "{" "{" "{")"'
+    check = f'{literal} && test "$WORKERS" = 1 && grep -q "with 1 threads {{ block }} {{{{other}}}}" $0 && test -d "$1"'
     serve = [
         "sh",
         "-c",
-        f'set -e; {check}; exec "$2" "$3" serve $4',
+        f'{check} && exec "$2" "$3" serve $4',
         "{conf}",
         "{folder}",
         sys.executable,
@@ -85,6 +86,17 @@ def test_a_file_a_variable_and_a_folder_are_filled_in(tmp_path):
     ]
     made = service(serve=serve, files={"conf": str(template)}, env={"WORKERS": "{threads}"}, ready="with 1 workers")
     row = row_of(made)
+    assert row.outcome.status == "ok", row.outcome.stderr_tail
+
+
+def test_files_of_one_name_are_two_files_and_one_may_name_the_other(tmp_path):
+    paths = {name: tmp_path / name / "server.log" for name in ("one", "two")}
+    for path, text in zip(paths.values(), ("see {two}", "two"), strict=True):
+        path.parent.mkdir()
+        path.write_text(text)
+    check = 'test "$(cat $0)" = "see $1" && test "$(cat $1)" = two && test -z "$(ls -A $2)" && exec "$3" "$4" serve $5'
+    serve = ["sh", "-c", check, "{one}", "{two}", "{folder}", sys.executable, TINY, "{port}"]
+    row = row_of(service(serve=serve, files={name: str(path) for name, path in paths.items()}))
     assert row.outcome.status == "ok", row.outcome.stderr_tail
 
 
