@@ -147,7 +147,7 @@ def _board_meters(root: Path) -> Iterator[Meter]:
     for folder in numbered_folders(root / MONITORS, "hwmon").values():
         if read_text(folder / "name") not in BOARD_DRIVERS:
             continue
-        for path in sorted((*folder.glob("power*_input"), *folder.glob("power*_average"))):
+        for path in (*sorted(folder.glob("power*_input")), *sorted(folder.glob("power*_average"))):
             label = read_text(path.with_name(f"{path.name.partition('_')[0]}_label"))
             if label in (None, BOARD_LABEL) and read_number(path) is not None:
                 reader = _reader(path, lambda watts: MeterReading(watts=watts))

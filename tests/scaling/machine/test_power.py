@@ -86,10 +86,14 @@ def test_a_power_meter_of_the_board_is_read_in_watts(tmp_path):
             "sys/class/hwmon/hwmon2/power1_label": "Chip 0 Vdd",
             "sys/class/hwmon/hwmon2/power2_input": 640_000_000,
             "sys/class/hwmon/hwmon2/power2_label": "System",
+            "sys/class/hwmon/hwmon3/name": "power_meter",
+            "sys/class/hwmon/hwmon3/power1_average": 300_000_000,
+            "sys/class/hwmon/hwmon3/power1_input": 310_000_000,
         },
     )
     found = find_meters(tmp_path).meters
-    assert [(meter.domain, meter.read().watts) for meter in found] == [("board", 214.0), ("board", 640.0)]
+    assert {meter.domain for meter in found} == {"board"}
+    assert [meter.read().watts for meter in found] == [214.0, 640.0, 310.0]
 
 
 def test_a_machine_without_meters_has_none(tmp_path):
