@@ -124,8 +124,7 @@ class NodeTypeSweep:
         if redo:
             self._set_aside(redo)
         for job in job_folders(self.folder, self.name):
-            ended = job.read(Ended)
-            if job.read(Closed) and ended and ended.status == "done":
+            if job.is_done:
                 self.pending = [request for request in self.pending if request != job.read(Request)]
         if self.ended:
             self.note(made_before(read_rows(self.store.folder)))

@@ -150,6 +150,12 @@ class JobFolder:
         submitted, started = self.read(Submitted), self.read(Started)
         return submitted.job if submitted else started.job if started else None
 
+    @property
+    def is_done(self) -> bool:
+        """Whether it has made its shard, and all of its rows are merged."""
+        ended = self.read(Ended)
+        return ended is not None and ended.status == "done" and self.read(Closed) is not None
+
     def write(self, fact: Fact) -> None:
         """Write a fact atomically."""
         replace_file(self._file(type(fact)), f"{msgspec.json.encode(fact).decode()}\n")

@@ -6,7 +6,7 @@ The progress of a sweep can be read from any shell that sees its folder.
 import fcntl
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal, get_type_hints
 
@@ -18,6 +18,8 @@ from scaling.features.cluster.folder import (
     Ended,
     JobFolder,
     Planned,
+    Request,
+    Shard,
     Started,
     has_rows,
     job_folders,
@@ -36,7 +38,7 @@ from scaling.reporting.schemas import ANSWERS, SECTIONS_OF_POINTS, SHOWN
 from scaling.reporting.words import Table, count, duration, figure, point_words, share, short_size
 from scaling.results.files import open_regular
 from scaling.results.rows import launch_of
-from scaling.results.store import ROWS
+from scaling.results.store import ROWS, read_rows
 
 State = Literal["waiting", "running", "done", "stopped", "refused", "failed", "lost", "withdrawn"]
 
@@ -71,7 +73,7 @@ def standings(folder: Path) -> Standings:
     names = [one.name for one in read_cluster(folder).node_types]
     rows = [_standing(folder, name) for name in names]
     running = any(_is_being_written(folder / name) for name in names)
-    complete = all(one.done == one.planned for one in rows)
+    complete = all(_is_complete(folder, name) for name in names)
     hint = f"no driver is running for {folder}; to continue, run the same `scaling sweep … --cluster …` again"
     tables = [_standings_table(rows), *([_jobs_table(rows)] if any(one.jobs for one in rows) else [])]
     facts = {"driver_running": running, "standings": [asdict(one) for one in rows]}
@@ -99,9 +101,19 @@ def _jobs_table(standings: Sequence[Standing]) -> Table:
 def _standing(folder: Path, name: str) -> Standing:
     jobs = list(job_folders(folder, name))
     planned = [plan.runs for job in jobs if (plan := job.read(Planned))]
-    unmerged = sum(_count_rows(job.path) for job in jobs if job.read(Closed) is None)
-    done = max(_count_rows(folder / name), min(unmerged, planned[-1] if planned else 0))
-    return Standing(name, planned[-1] if planned else None, done, tuple(map(_job_state, jobs)))
+    folders = [folder / name, *(job.path for job in jobs if job.read(Closed) is None)]
+    done = {row.run.key for one in folders if has_rows(one) for row in read_rows(one)}
+    return Standing(name, planned[-1] if planned else None, len(done), tuple(map(_job_state, jobs)))
+
+
+def _is_complete(folder: Path, name: str) -> bool:
+    """Whether all shards of the last sweep are done; a budget makes more runs than are planned, or fewer."""
+    jobs = list(job_folders(folder, name))
+    last = jobs[-1].read(Request) if jobs else None
+    if last is None:
+        return False
+    done = [job.read(Request) for job in jobs if job.is_done]
+    return all(replace(last, shard=Shard(number, last.shard.of)) in done for number in range(1, last.shard.of + 1))
 
 
 def _job_state(job: JobFolder) -> JobState:

@@ -12,6 +12,7 @@ from scaling.features.cluster import driver
 from scaling.features.cluster.cluster import ClusterError, cluster_from_toml
 from scaling.features.cluster.driver import ClusterSweep, NodeTypeError, NodeTypeSweep
 from scaling.features.cluster.folder import Closed, Ended, JobFolder, Planned, Request, Started, Submitted, job_folders
+from scaling.features.cluster.reporting import standings
 from scaling.results.jsonl import Redo
 from scaling.results.store import Store, read_rows, read_study_toml
 from scaling.results.traces import MeterTrace, PowerTrace, read_power
@@ -213,6 +214,33 @@ def test_the_next_driver_goes_on_with_jobs_that_are_alive_and_takes_the_rows_of_
     again = start(f"{CLUSTER}nodes = 2")
     assert again.ended
     assert "all 8 runs" in again.monitor.notes[-1]
+
+
+def test_a_sweep_within_a_budget_is_complete_once_its_jobs_are_done(tmp_path, jobs, start):
+    sweep = start(f"{CLUSTER}nodes = 2")
+    (tmp_path / "cluster.toml").write_text(CLUSTER)
+    sweep.advance()
+    for number, runs in (("1", None), ("2", 1)):
+        jobs.make(number, runs)
+        jobs.end(number, Ended("done"))
+        assert not standings(tmp_path).is_complete
+        sweep.advance()
+    assert standings(tmp_path).is_complete
+    start(CLUSTER).advance()  # its nodes are not the same, so it is another sweep
+    assert not standings(tmp_path).is_complete
+
+
+def test_rows_that_a_dead_driver_left_in_a_job_are_added_to_those_it_merged(tmp_path, jobs, start):
+    sweep = start(f"{CLUSTER}nodes = 2")
+    (tmp_path / "cluster.toml").write_text(CLUSTER)
+    sweep.advance()
+    jobs.make("1")
+    jobs.end("1", Ended("done"))
+    jobs.make("2", 1)
+    sweep.advance()
+    jobs.make("2", 1)
+    (standing,) = standings(tmp_path).facts["standings"]
+    assert (standing["planned"], standing["done"]) == (8, 6)
 
 
 def test_a_job_whose_number_nobody_knows_is_withdrawn_or_found_by_its_node(tmp_path, jobs, start):
