@@ -38,7 +38,8 @@ class Jobs:
         # The job starts in the folder of the sweep and writes to its own log.
         log, here = shlex.quote(str(folder / LOG)), shlex.quote(str(Path.cwd()))
         one.worker_init = f"exec > {log} 2>&1\ncd {here}\n{self.node_type.setup}\n"
-        command = f"exec {self.node_type.python or sys.executable} -m {__package__}.node {shlex.quote(str(folder))}"
+        python = self.node_type.python or shlex.quote(sys.executable)
+        command = f"exec {python} -m {__package__}.node {shlex.quote(str(folder))}"
         try:
             number = one.submit(command, 1, f"scaling.{self.node_type.name}")
         except Exception as error:  # every provider has its own errors
@@ -89,7 +90,10 @@ def check_parsl() -> None:
 
 
 def provider(node_type: NodeType, host: str | None, excluded: Collection[str]) -> Any:
-    """Parsl's provider for a job of a node type, on `host` if it is named, on no excluded host."""
+    """Parsl's provider for a job of a node type, on `host` if it is named, else on no excluded host except with PBS.
+
+    PBS has no option for that: resources of a chunk can only be equal to a value.
+    """
     from parsl.launchers import SimpleLauncher
 
     common = {"walltime": _clock(node_type.walltime), "launcher": SimpleLauncher(), "cmd_timeout": COMMAND_SECONDS}

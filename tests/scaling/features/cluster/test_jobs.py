@@ -4,9 +4,11 @@ import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from scaling.features.cluster import jobs
 from scaling.features.cluster.cluster import ClusterError, NodeType, cluster_from_toml
 from scaling.features.cluster.jobs import Jobs
 from tests.conftest import need
@@ -157,6 +159,12 @@ def test_nodes_that_were_refused_are_excluded_where_the_scheduler_can(tmp_path, 
         path.unlink()
     script, _, _ = submitted(tmp_path, monkeypatch, "lsf", "Job <42> is submitted to queue <long>.\n", excluded={"n1"})
     assert "#BSUB -R \"select[hname!='n1']\"" in script
+
+
+def test_an_environment_below_a_folder_with_a_space_can_be_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "sys", SimpleNamespace(executable="/my envs/bin/python"))
+    script, _, _ = submitted(tmp_path, monkeypatch, "slurm", "Submitted batch job 42\n")
+    assert script[-1] == "exec '/my envs/bin/python' -m scaling.features.cluster.node DIR"
 
 
 def test_lsf_is_asked_for_a_host_for_itself_that_is_never_started_anew(tmp_path, monkeypatch):
