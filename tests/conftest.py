@@ -211,6 +211,16 @@ def second_user():
     subprocess.run(["userdel", name], check=True)
 
 
+@pytest.fixture
+def cut_name():
+    """This process has a name that the kernel has cut within a character."""
+    name = Path("/proc/self/comm")
+    before = name.read_bytes()
+    name.write_bytes(b"abcdefghijklmn\xc3")
+    yield
+    name.write_bytes(before)
+
+
 @pytest.fixture(autouse=True)
 def own_cpus():
     """Every test leaves the process on the CPUs it had."""

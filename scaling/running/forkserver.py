@@ -83,7 +83,7 @@ def _other_threads() -> set[str]:
     names = set()
     for thread in os.listdir("/proc/self/task"):
         if int(thread) != os.getpid():
-            with open(f"/proc/self/task/{thread}/comm") as comm:
+            with open(f"/proc/self/task/{thread}/comm", errors="replace") as comm:
                 names.add(comm.read().strip())
     return names
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from scaling.errors import BusyError, visible
+from scaling.errors import BusyError
 from scaling.running.processes import describe
 
 # One path for every user, so not below TMPDIR. SCALING_LOCK names another path on partitioned machines.
@@ -68,5 +68,5 @@ def _holder(fd: int) -> str:
     for line in Path("/proc/locks").read_text().splitlines():
         words = line.split()
         if words[1] == "FLOCK" and words[5].rpartition(":")[2] == number:
-            return visible(f"another sweep is measuring on this machine: {describe(int(words[4]))}")
+            return f"another sweep is measuring on this machine: {describe(int(words[4]))}"
     return "another sweep is measuring on this machine"

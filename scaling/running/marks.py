@@ -44,6 +44,6 @@ def wears_mark(pid: int, mark: str) -> bool:
 def is_zombie(pid: int) -> bool:
     """Whether a process is gone or waits only to be reaped: all of its threads have ended."""
     with suppress(OSError):
-        status = Path(f"/proc/{pid}/status").read_text()
-        return "\nState:\tZ" in status and "\nThreads:\t1\n" in status
+        status = Path(f"/proc/{pid}/status").read_bytes()  # its name need not be text
+        return b"\nState:\tZ" in status and b"\nThreads:\t1\n" in status
     return True

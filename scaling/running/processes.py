@@ -14,6 +14,7 @@ from types import FrameType
 
 import psutil
 
+from scaling.errors import visible
 from scaling.running.marks import wears_mark
 
 SET_CHILD_SUBREAPER, GET_CHILD_SUBREAPER = 36, 37  # from <linux/prctl.h>
@@ -50,7 +51,7 @@ def describe(pid: int) -> str:
     """A process by its number, name and user: 'process 4711 (sleep) of user root'."""
     with suppress(psutil.Error):
         process = psutil.Process(pid)
-        return f"process {pid} ({process.name()}) of user {process.username()}"
+        return visible(f"process {pid} ({process.name()}) of user {process.username()}")
     return f"process {pid}"
 
 

@@ -218,7 +218,7 @@ def union(lists: Iterable[str]) -> CpuSet:
 def memory_policy() -> str | None:
     """This process's memory policy ('default', 'bind:0', …); None without NUMA support."""
     try:
-        with open("/proc/self/numa_maps") as maps:
+        with open("/proc/self/numa_maps", errors="replace") as maps:
             # The kernel needs milliseconds to count the other lines once a framework has been loaded.
             return maps.readline().split(maxsplit=2)[1]
     except (OSError, IndexError):
@@ -325,8 +325,9 @@ def _difference(before: int | None, after: int | None, unit: float) -> float | N
 
 
 def _text(path: str) -> str | None:
+    """A file's text; the kernel cuts the names of processes within characters."""
     try:
-        with open(path) as file:
+        with open(path, errors="replace") as file:
             return file.read()
     except OSError:
         return None

@@ -285,7 +285,7 @@ def _wait_while(condition: Callable[[], T]) -> T:
 def _stat(pid: int) -> list[str]:
     """The fields of /proc/PID/stat after the name; empty for a zombie or a process that has gone."""
     with suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return [] if fields[0] in "ZX" else fields
     return []
 
@@ -296,7 +296,7 @@ def _start_time(pid: int) -> list[str]:
 
 def _name(pid: int) -> str:
     with suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
     return "gone"
 
 

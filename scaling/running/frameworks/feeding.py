@@ -91,7 +91,7 @@ def thread_names() -> dict[int, str]:
     for thread in TASKS.iterdir():
         # A thread may have ended since it was listed.
         with suppress(FileNotFoundError, ProcessLookupError):
-            names[int(thread.name)] = (thread / "comm").read_text().strip()
+            names[int(thread.name)] = (thread / "comm").read_text(errors="replace").strip()
     return names
 
 

@@ -45,3 +45,8 @@ def test_a_server_with_a_file_of_a_gpu_open_refuses_to_fork(monkeypatch):
     assert forkserver.objection() is None
     monkeypatch.setattr(forkserver.os, "readlink", lambda link: "/dev/nvidiactl")
     assert forkserver.objection() == "CUDA's runtime has already started in it, so a forked child would hang"
+
+
+def test_a_thread_whose_name_is_cut_within_a_character_is_counted(cut_name, monkeypatch):
+    monkeypatch.setattr(os, "getpid", lambda: 0)
+    assert "abcdefghijklmn\N{REPLACEMENT CHARACTER}" in forkserver._other_threads()

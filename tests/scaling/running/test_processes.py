@@ -52,6 +52,11 @@ def test_an_exit_code_says_how_a_process_ended(code, words):
     assert processes.ending(code) == words
 
 
+def test_a_process_whose_name_is_cut_within_a_character_is_alive_and_described(cut_name):
+    assert not marks.is_zombie(os.getpid())
+    assert f"process {os.getpid()} (abcdefghijklmn\\udcc3) of user" in processes.describe(os.getpid())
+
+
 def start(*command: str, mark: str | None = TEST_MARK, **options) -> subprocess.Popen:
     return subprocess.Popen(command, env={**os.environ, **({MARK: mark} if mark else {})}, **options)
 

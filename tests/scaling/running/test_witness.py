@@ -82,6 +82,12 @@ def test_a_process_that_ends_meanwhile_is_counted_once():
     assert process.pid not in after.waits
 
 
+def test_a_thread_whose_name_is_cut_within_a_character_is_seen(cut_name):
+    visits = witness.Visits()
+    visits.look()
+    assert os.getpid() in visits.cpus
+
+
 def test_a_process_that_is_gone_has_no_threads_and_no_cpu_time():
     with started(SPINS) as (process, _):
         pass

@@ -1,5 +1,6 @@
 """A tiny server under a tiny load, and what becomes of the faults of either."""
 
+import os
 import socket
 import sys
 import time
@@ -9,6 +10,7 @@ import psutil
 import pytest
 
 from scaling.analysis.turns import WARMUP_ROUND
+from scaling.features.services import server
 from scaling.features.services.service import Service
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import parse_list
@@ -147,3 +149,8 @@ def test_a_port_that_answers_before_its_server_is_somebody_elses():
     with socket.create_server(("127.0.0.1", 0)) as other:
         row = row_of(service(port=other.getsockname()[1]))
     assert "is already in use" in row.outcome.reason or ""
+
+
+def test_a_process_whose_name_is_cut_within_a_character_has_times(cut_name):
+    assert server._start_time(os.getpid())
+    assert server._name(os.getpid()) == "abcdefghijklmn\N{REPLACEMENT CHARACTER}"

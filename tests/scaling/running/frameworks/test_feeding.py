@@ -123,7 +123,7 @@ def test_arrays_without_an_entry_per_item_have_no_pipeline():
 
 def test_a_thread_that_ends_while_threads_are_counted_is_not_counted(monkeypatch, tmp_path):
     (tmp_path / "1").mkdir()
-    (tmp_path / "1" / "comm").write_text("python\n")
+    (tmp_path / "1" / "comm").write_bytes(b"cut \xc3\n")
     (tmp_path / "2").mkdir()
     monkeypatch.setattr(feeding, "TASKS", Path(tmp_path))
-    assert thread_names() == {1: "python"}
+    assert thread_names() == {1: "cut \N{REPLACEMENT CHARACTER}"}
