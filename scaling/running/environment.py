@@ -32,7 +32,7 @@ QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", VISIBLE_GPUS: "-1"}
 
 PADDING = "SCALING_PADDING"
 
-# The folder for a run's temporary files, emptied before each run, since a run exits without removing them.
+# The folder for temporary files, which a run leaves behind: each process has its own, empty at its start.
 SCRATCH = "TMPDIR"
 
 # The size of the environment shifts the stack, and with it cache and alignment effects by several percent. A different

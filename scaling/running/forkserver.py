@@ -156,6 +156,8 @@ def _run_child(fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> N
     request = pipes.run()
     os.sched_setaffinity(0, parse_list(request.cpus))
     os.environ.update(request.variables)
+    if "tempfile" in sys.modules:
+        vars(sys.modules["tempfile"])["tempdir"] = None  # the server's, if it has looked for one
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()  # a fresh process has random numbers of its own
     if {"keras", "torch"} & sys.modules.keys():  # NumPy alone is there for `calibrated`, which wants no such threads

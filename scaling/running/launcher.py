@@ -87,7 +87,7 @@ def spawn(spec: ChildSpec, ends: Mapping[str, int]) -> int:
         stdout=ends["stdout"],
         stderr=ends["stderr"],
         pass_fds=(ends["reply"], ends["control"]),
-        env=dict(spec.environment),
+        env={**spec.environment, **spec.request.variables},
         start_new_session=True,
     )
     process.returncode = 0  # the launcher waits for it, to get its resource usage, and this object must not

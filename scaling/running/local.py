@@ -28,7 +28,7 @@ from scaling.results.traces import PowerTrace, TracedRow
 from scaling.running import processes, system_calls
 from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns
-from scaling.running.environment import environment, row_variables, server_variables, thread_variables
+from scaling.running.environment import SCRATCH, environment, row_variables, server_variables, thread_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.pack import PackSpec
@@ -367,7 +367,7 @@ class LocalEngine(Surroundings):
             takes_turns=run.cohort is not None or beside is not None,
             group=None if point.quota is None else self._make_group(point.quota),
             beside=format_list(beside or others),
-            variables=thread_variables(point),
+            variables={**thread_variables(point), SCRATCH: str(self.scratch.next_folder())},
         )
 
     def _make_group(self, quota: float) -> str:

@@ -47,7 +47,7 @@ class RunRequest:
 
     `setting` holds the fields of `scaling.workloads.base.Setting`, a module that only the child imports. A child that
     takes turns gets a `TurnRequest` for each on its control pipe, and ends when that is closed. `beside` are the CPUs
-    of the other replicas of its pack. A forked child sets `variables`, since its server may lack them.
+    of the other replicas of its pack. A forked child sets `variables`, which its server may lack or have otherwise.
     """
 
     workload: WorkloadSpec

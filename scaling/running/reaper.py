@@ -2,7 +2,7 @@
 
 It sleeps until the sweep closes it or ends (`pidfd`), by SIGKILL too, and shares the sweep's machine-wide lock.
 
-The scratch folder of a sweep is private to this user; runs get a folder inside it, which is emptied for each run.
+The scratch folder of a sweep is private to this user. Each process of a run gets a folder of its own in it.
 """
 
 import fcntl
@@ -166,7 +166,7 @@ def _end(pid: int, left: set[int]) -> bool:
 
 
 class Scratch:
-    """The folder, and the inner folder `runs` that each run finds empty."""
+    """The folder, and in it `runs`, which has an empty folder for each process of the run or cohort that begins."""
 
     def __init__(self) -> None:
         try:
@@ -177,16 +177,24 @@ class Scratch:
                 "TMPDIR to a writable folder"
             ) from error
         self.runs = self.folder / "run"
+        self._next: list[Path] = []
+
+    def next_folder(self) -> Path:
+        """The folder of one more process of the run or cohort that begins next."""
+        self._next.append(self.runs / str(len(self._next)))
+        return self._next[-1]
 
     def empty(self) -> None:
-        """Recreate the folder of the runs."""
+        """Recreate the folder of the runs, with the folders of the processes that begin."""
         try:
             if not is_private(self.folder):
                 raise StartError(f"its scratch folder {self.folder} is no longer private to this user")
             shutil.rmtree(self.runs, ignore_errors=True)
             with suppress(FileNotFoundError, IsADirectoryError):
                 self.runs.unlink()
-            self.runs.mkdir(mode=0o700)
+            for folder in (self.runs, *self._next):
+                folder.mkdir(mode=0o700)
+            self._next.clear()
         except OSError as error:
             raise StartError(f"its scratch folder {self.runs} cannot be created: {error.strerror}") from error
 

@@ -92,7 +92,7 @@ def test_a_pack_that_runs_apart_takes_its_turns_alone():
 def test_replicas_of_a_program_are_executed_at_once(tmp_path):
     log = tmp_path / "log"
     # Each waits for the other to have begun: one after another they would wait for ever.
-    meet = f"echo {{cpus}} >> {log}; until [ $(wc -l < {log}) = 2 ]; do sleep 0.01; done"
+    meet = f"set -e; mkdir $TMPDIR/own; echo {{cpus}} >> {log}; until [ $(wc -l < {log}) = 2 ]; do sleep 0.01; done"
     (row,) = rows_of(f"command: sh -c '{meet}'", alone=True)
     assert row.outcome.status == "ok", row.outcome.reason
     assert sorted(log.read_text().split()) == sorted(replica.cpus for replica in row.outcome.pack.replicas)

@@ -209,3 +209,15 @@ def test_a_forked_run_belongs_to_its_sweep_below_another_that_adopts_orphans():
     command = [sys.executable, "-c", above, sys.executable, "-c", sweep, f"{FAULTY}:brief"]
     completed = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[3])
     assert completed.stdout.split() == ["ok", "set()"], completed.stderr
+
+
+def test_a_forked_run_has_its_own_temporary_folder_even_if_its_server_has_looked_for_one(tmp_path, plant):
+    plant("import tempfile; tempfile.gettempdir()")
+    path = tmp_path / "folder"
+    (tmp_path / "mine.py").write_text(
+        "import os, tempfile\ndef build(setting):\n"
+        f"    open({str(path)!r}, 'w').write(os.environ['TMPDIR'] + ' ' + tempfile.gettempdir())\n"
+    )
+    row_of(f"{tmp_path}/mine.py:build", start="fork")
+    own, used = path.read_text().split()
+    assert own == used
