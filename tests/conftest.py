@@ -12,8 +12,10 @@ A test that needs an extra which is not installed is skipped, with the name of t
     tox -e coverage                                         branches that no test takes
 """
 
+import fcntl
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -209,6 +211,21 @@ def second_user():
     subprocess.run(["useradd", "--system", "--no-create-home", name], check=True)
     yield OtherUser(name)
     subprocess.run(["userdel", name], check=True)
+
+
+@pytest.fixture
+def high_descriptor():
+    """A function that gives a descriptor another number, above those that `select` takes."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2048), before[1]))
+
+    def move(fd: int) -> int:
+        moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 1024)
+        os.close(fd)
+        return moved
+
+    yield move
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ The parent sleeps while the child measures: it wakes only for output, for the ch
 
 import os
 import resource
-import select
 import selectors
 import signal
 import subprocess
@@ -35,6 +34,8 @@ from scaling.running.worker import MOST_ITEMS
 # The child's clock starts with its first line, before it imports any of our modules.
 WORKER = "import time; started_ns = time.monotonic_ns(); from scaling.running.worker import main; main(started_ns)"
 
+# The largest pipe that a program can make without privileges; a read returns all that a pipe holds.
+LARGEST_PIPE_BYTES = 1 << 20
 TAIL_BYTES = 4096
 LONGEST_REPLY_BYTES = 256 * 2**20
 LONGEST_STEP_SECONDS = 1e9
@@ -266,9 +267,8 @@ class Child:
         self.close_control()
         self._selector.close()
         for name in self._output:
-            fd = self._read_ends[name]
-            while select.select([fd], [], [], 0)[0] and _read_piece(self._output, name, fd):
-                pass  # everything that the child wrote is in the pipe by now
+            # Everything that the child wrote is in the pipe by now; a process that escaped may write without end.
+            _read_piece(self._output, name, self._read_ends[name])
         for fd in self._read_ends.values():
             os.close(fd)
 
@@ -313,7 +313,7 @@ def _start_and_wait(
 def _read_piece(output: _Output, name: str, fd: int) -> bool:
     """Read once from a pipe; returns False at its end. Only the tail of stdout and stderr is kept."""
     try:
-        piece = os.read(fd, 1 << 18)
+        piece = os.read(fd, LARGEST_PIPE_BYTES)
     except BlockingIOError:
         return True
     buffer = output[name]

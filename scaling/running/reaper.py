@@ -132,12 +132,19 @@ def watch() -> None:
 
 def _wait_for_the_end(pipe: FileIO, sweep_fd: int) -> bool:
     """Sleep until the sweep has closed its reaper, not only the pipe, or is gone; returns whether it closed it."""
-    watched: list[FileIO | int] = [pipe, sweep_fd]
-    select.select(watched, [], [])
-    if select.select([pipe], [], [], 0)[0] and pipe.read(1):
+    _is_readable(pipe.fileno(), sweep_fd)
+    if _is_readable(pipe.fileno(), milliseconds=0) and pipe.read(1):
         return True
-    select.select([sweep_fd], [], [])
+    _is_readable(sweep_fd)
     return False
+
+
+def _is_readable(*fds: int, milliseconds: int | None = None) -> bool:
+    """Whether one of them is readable, after waiting for this long at most; select would refuse numbers above 1023."""
+    poll = select.poll()
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return bool(poll.poll(milliseconds))
 
 
 def _end_all(mark: str, spared: set[int], quiet_looks: int) -> set[int]:

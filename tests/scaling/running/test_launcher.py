@@ -209,6 +209,12 @@ def test_the_end_of_an_output_that_comes_piece_by_piece_is_kept():
     assert (len(output["stderr"]), output["stderr"][-11:]) == (launcher.TAIL_BYTES, b"xlast words")
 
 
+def test_a_run_of_a_process_with_many_open_files_is_read_to_its_end(high_descriptor, monkeypatch):
+    pipe = os.pipe
+    monkeypatch.setattr(os, "pipe", lambda: tuple(map(high_descriptor, pipe())))
+    assert runs.row_of(faulty("brief")).outcome.status == "ok"
+
+
 def test_a_daemon_does_not_outlive_its_run(row_of, tmp_path):
     row = row_of(faulty(f"forks_a_daemon pids={tmp_path}"))
     assert row.outcome.status == "ok"

@@ -136,9 +136,11 @@ raise SystemExit(len(looks))
 
 
 @pytest.mark.parametrize(("closing", "looks"), [(b"closed", 1), (b"", QUIET_LOOKS)])
-def test_what_a_killed_sweep_left_is_looked_for_several_times_since_it_may_not_show_its_mark_yet(closing, looks):
+def test_what_a_killed_sweep_left_is_looked_for_several_times_since_it_may_not_show_its_mark_yet(
+    closing, looks, high_descriptor
+):
     with subprocess.Popen(["true"]) as sweep:
-        ended = os.pidfd_open(sweep.pid)
+        ended = high_descriptor(os.pidfd_open(sweep.pid))
     setup = {"mark": NOBODYS_MARK, "scratch": None, "caps": None, "root": "/", "sweep": [sweep.pid, ended]}
     given = f"{json.dumps(setup)}\n".encode() + closing
     watch = subprocess.run([sys.executable, "-c", LOOKS], input=given, stdout=subprocess.PIPE, pass_fds=[ended])
