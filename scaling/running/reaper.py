@@ -196,9 +196,9 @@ class Scratch:
         try:
             if not is_private(self.folder):
                 raise StartError(f"its scratch folder {self.folder} is no longer private to this user")
-            shutil.rmtree(self.runs, ignore_errors=True)
-            with suppress(FileNotFoundError, IsADirectoryError):
-                self.runs.unlink()
+            remove_folder(self.runs)
+            if self.runs.exists():  # a part cannot be removed
+                self.runs.rename(mkdtemp(prefix="left-", dir=self.folder))
             for folder in (self.runs, *self._next):
                 folder.mkdir(mode=0o700)
             self._next.clear()
@@ -216,4 +216,22 @@ def remove_scratch(folder: Path) -> None:
     """Remove a scratch folder, unless another user has replaced it."""
     with suppress(OSError):
         if is_private(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder as far as possible, read-only folders too, or the file in its place."""
+    with suppress(FileNotFoundError, IsADirectoryError):
+        folder.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        _make_writable(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make_writable(folder: Path) -> None:
+    with suppress(OSError):
+        folder.chmod(0o700)
+        for inner in folder.iterdir():
+            if inner.is_dir() and not inner.is_symlink():
+                _make_writable(inner)

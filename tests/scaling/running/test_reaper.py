@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import stat
 import subprocess
@@ -239,6 +240,41 @@ def test_whatever_a_run_puts_in_the_place_of_its_folder_is_removed(temporary, le
     scratch.empty()
     assert stat.S_ISDIR(os.lstat(scratch.runs).st_mode)
     assert list(scratch.runs.iterdir()) == []
+
+
+def test_what_cannot_be_removed_is_put_aside_until_the_end(temporary, monkeypatch):
+    scratch = Scratch()
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)
+        for _ in range(3):
+            scratch.empty()
+            assert list(scratch.runs.iterdir()) == []
+            (scratch.runs / "stays").touch()
+    assert len(list(scratch.folder.glob("left-*/stays"))) == 2
+    remove_scratch(scratch.folder)
+    assert not scratch.folder.exists()
+
+
+def test_a_read_only_folder_that_a_run_leaves_is_removed(temporary, second_user):
+    (temporary / "outside").mkdir(mode=0o755)
+
+    def leave_and_remove() -> list[Path]:
+        scratch = Scratch()
+        scratch.empty()
+        cache = scratch.runs / "cache"
+        (cache / "module").mkdir(parents=True)
+        (cache / "module" / "outside").symlink_to(temporary / "outside")
+        for folder, mode in ((cache / "module", 0o000), (cache, 0o555)):
+            folder.chmod(mode)
+        scratch.empty()
+        left = [*scratch.runs.iterdir(), *scratch.folder.glob("left-*")]
+        (scratch.runs / "last").mkdir(mode=0o555)
+        remove_scratch(scratch.folder)
+        return [*left, *temporary.glob("scaling-*")]
+
+    assert second_user.call(leave_and_remove) == "[]"
+    assert stat.S_IMODE((temporary / "outside").stat().st_mode) == 0o755
+    (temporary / "outside").rmdir()
 
 
 def test_a_scratch_folder_that_others_may_enter_is_not_used(temporary):
