@@ -64,7 +64,7 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaRun:
-    """The measurements of one replica: the seconds of all its steps, its turns and their times.
+    """The measurements of one replica: the seconds of all its steps, its turns and their times without pauses.
 
     `allowed` is its affinity mask at the end, which should equal `cpus`.
     """

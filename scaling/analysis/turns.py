@@ -14,7 +14,7 @@ the error of the slope.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
-from math import exp, log, sqrt
+from math import exp, fsum, log, sqrt
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -70,11 +70,39 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TurnSpan:
-    """The times of a turn by the machine's common clock: start, start of counted steps, end."""
+    """The times of a turn by the machine's common clock: start, start of counted steps, end.
+
+    `pauses` are the times in between in which a program prepares its next execution.
+    """
 
     began: float
     counted_from: float
     ended: float
+    pauses: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def counted(self) -> list[tuple[float, float]]:
+        """The stretches of counted steps, from the start to the end of each."""
+        times = [self.counted_from, *chain.from_iterable(self.pauses), self.ended]
+        return list(zip(times[::2], times[1::2], strict=True))
+
+    @property
+    def seconds(self) -> float:
+        """The duration of the counted steps."""
+        return fsum(end - start for start, end in self.counted)
+
+    @property
+    def without_pauses(self) -> "TurnSpan":
+        """The span as if nothing had been prepared within."""
+        return TurnSpan(self.began, self.counted_from, self.counted_from + self.seconds)
+
+    def last(self, seconds: float) -> "TurnSpan":
+        """The span in which only the last seconds count."""
+        start = self.ended - seconds
+        for begin, end in reversed(self.pauses):
+            start -= end - begin if start < end else 0.0
+        start = max(self.counted_from, start)
+        return TurnSpan(self.began, start, self.ended, tuple(pause for pause in self.pauses if start <= pause[0]))
 
 
 # A turn with the seconds of its counted steps.

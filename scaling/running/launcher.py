@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from scaling.analysis.step_times import warmup_steps
@@ -375,7 +376,7 @@ def _objection(request: RunRequest, result: RunResult) -> str | None:
 
 
 def _follow_each_other(result: RunResult) -> bool:
-    times = [time for span in result.spans for time in (span.began, span.counted_from, span.ended)]
+    times = [time for span in result.spans for time in (span.began, *chain.from_iterable(span.counted))]
     return len(result.spans) == len(result.turns) and times == sorted(times)
 
 

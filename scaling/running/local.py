@@ -15,7 +15,7 @@ from pathlib import Path
 from platform import python_version
 
 from scaling.analysis.energy import MeterEnergy, launch_energy
-from scaling.analysis.turns import FIRST_ROUND, Turn, TurnSpan
+from scaling.analysis.turns import FIRST_ROUND, Turn
 from scaling.errors import MachineError
 from scaling.machine.gpus import find_gpu
 from scaling.machine.placement import sharing
@@ -429,8 +429,7 @@ def _metered_run(run: Run, launched: LaunchResult) -> MeteredRun | None:
     turns = outcome.turns
     if not turns and spans:
         counted = sum(outcome.step_seconds[outcome.warmup_steps :])
-        last = spans[-1].ended
-        spans = (TurnSpan(spans[0].began, max(spans[0].counted_from, last - counted), last),)
+        spans = (spans[0].last(counted),)
         steps = len(outcome.step_seconds)
         own = (witness.cpu_seconds or 0.0) + (witness.parent_cpu_seconds or 0.0)
         seen = (own, witness.busy_seconds, witness.steal_seconds, None)

@@ -168,7 +168,7 @@ def _merge(spec: PackSpec, results: Sequence[LaunchResult]) -> LaunchResult:
                 items_per_step=result.outcome.items_per_step or 1,
                 step_seconds=result.outcome.step_seconds,
                 turns=result.outcome.turns,
-                spans=result.spans,
+                spans=[span.without_pauses for span in result.spans],
             )
             for replica, shares, result in zip(spec.replicas, spec.shares, results, strict=True)
         ],

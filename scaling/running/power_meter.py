@@ -130,7 +130,7 @@ class PowerMeter:
                 problem = BESIDE if run.beside else None if alone else SHARED
             else:
                 problem = GPU_SHARED if self._gpu_shared else None
-            windows = [(span.counted_from, span.ended) for _, span in used]
+            windows = [window for _, span in used for window in span.counted]
             steps = sum(turn.steps - turn.unsettled for turn, _ in used)
             idle = self._idle.get(meter.name)
             energies.append(meter_energy(meter.name, meter.domain, self._series(index), windows, steps, idle, problem))

@@ -358,20 +358,19 @@ def _take_program_turn(
     """Execute a program the requested number of times, without timing its preparation. It has no warm-up."""
     steps: list[float] = []
     parts: list[dict[str, Any]] = []
-    seconds, began, now = 0.0, None, time.perf_counter()
+    times: list[float] = []
     for _ in range(workload.executions if request.round != WARMUP_ROUND else 0):
         workload.prepare_execution()
         before = cpu_sets.read()
-        start = _wait_for_start(request)
-        began = start if began is None else began
+        times.append(_wait_for_start(request))
         steps += _time_step(workload.step)
-        now = time.perf_counter()
-        seconds += now - start
+        times.append(time.perf_counter())
         seen = _witness(before, cpu_sets, witness.Visits())
         parts.append({**seen, **workload.counters()})
     counters = witness.total(parts)
-    span = TurnSpan(now if began is None else began, now if began is None else began, now)
-    return _turn(request.round, len(steps), 0, seconds, counters), span, steps, counters
+    start, *between, end = times or [time.perf_counter()] * 2
+    span = TurnSpan(start, start, end, tuple(zip(between[::2], between[1::2], strict=True)))
+    return _turn(request.round, len(steps), 0, span.seconds, counters), span, steps, counters
 
 
 def _turn(round_number: int, steps: int, unsettled: int, seconds: float, counters: Mapping[str, Any]) -> Turn:

@@ -8,7 +8,17 @@ from benchmarks.shared.hosts import HOSTS, Curve, Host, Turns, simulate
 from scaling.analysis.rules import Verdict
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import summarize
-from scaling.analysis.turns import Turn, TurnTimes, adjust, counted_steps, launch_times, share_taken, slope, was_quiet
+from scaling.analysis.turns import (
+    Turn,
+    TurnSpan,
+    TurnTimes,
+    adjust,
+    counted_steps,
+    launch_times,
+    share_taken,
+    slope,
+    was_quiet,
+)
 
 
 def only_turn(turn: Turn, steps: tuple[float, ...] = (0.5,) * 4, cpus: int = 1) -> TurnTimes:
@@ -20,6 +30,26 @@ def test_warmup_and_unsettled_steps_do_not_count():
     turns = [Turn(0, 2, 0, 1.0), Turn(1, 3, 1, 0.5), Turn(2, 2, 0, 0.5)]
     seen = counted_steps([9.0, 9.0, 8.0, 0.25, 0.25, 0.26, 0.26], turns)
     assert [(turn.round, steps) for turn, steps in seen] == [(1, (0.25, 0.25)), (2, (0.26, 0.26))]
+
+
+def test_the_pauses_of_a_turn_do_not_count():
+    span = TurnSpan(9.0, 10.0, 15.0, ((11.0, 12.0), (12.5, 13.0)))
+    assert span.counted == [(10.0, 11.0), (12.0, 12.5), (13.0, 15.0)]
+    assert span.seconds == 3.5
+    assert span.without_pauses == TurnSpan(9.0, 10.0, 13.5)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "counted"),
+    [
+        (1.0, [(14.0, 15.0)]),
+        (2.25, [(12.25, 12.5), (13.0, 15.0)]),
+        (3.0, [(10.5, 11.0), (12.0, 12.5), (13.0, 15.0)]),
+        (9.0, [(10.0, 11.0), (12.0, 12.5), (13.0, 15.0)]),
+    ],
+)
+def test_the_last_seconds_of_a_turn_are_counted_without_its_pauses(seconds, counted):
+    assert TurnSpan(9.0, 10.0, 15.0, ((11.0, 12.0), (12.5, 13.0))).last(seconds).counted == counted
 
 
 def test_a_launch_is_summed_up_by_the_mean_of_its_steps():

@@ -32,7 +32,7 @@ RESULT = messages.RunResult(
     started_ns=1,
     step_seconds=(0.1, 0.2),
     turns=(Turn(0, 1, 1, 0.2), Turn(1, 1, 0, 0.1, cpu_seconds=0.1, steal_seconds=0.0)),
-    spans=(TurnSpan(10.0, 10.1, 10.3), TurnSpan(11.0, 11.0, 11.1)),
+    spans=(TurnSpan(10.0, 10.1, 10.3), TurnSpan(11.0, 11.0, 11.4, ((11.1, 11.2), (11.2, 11.3)))),
     traced=(TracedStep(0.3, (OpTime("MatMul", 0.2, 4),), 0.05),),
     ended_by="precision",
     items_per_step=8,

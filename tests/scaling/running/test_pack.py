@@ -99,6 +99,16 @@ def test_replicas_of_a_program_are_executed_at_once(tmp_path):
     assert row.outcome.pack.items_per_second > 0
 
 
+def test_the_preparation_of_executions_is_not_in_the_window_of_a_pack():
+    program = '[[programs]]\nname = "p"\ncommand = "sleep 0.3"\nprepare = "sleep 0.3"\nsteps = 2'
+    topology, question = read_topology(), study(f"workloads = []\ncores = 1\nlaunches = 1\nreplicas = [2]\n{program}")
+    runs = [run for run in plan(question, topology).runs if run.point.replicas == 2]
+    with LocalEngine(question, topology, read_machine(topology)) as engine:
+        (row,) = engine.execute(runs)
+    assert row.outcome.status == "ok", row.outcome.reason
+    assert 0 < sum(row.outcome.pack.windows) <= row.outcome.sections.run
+
+
 def test_beside_another_workload_the_first_is_measured():
     topology, names = read_topology(), [f"{FAULTY}:brief", f"{FAULTY}:times_its_own"]
     question = study(

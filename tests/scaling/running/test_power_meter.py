@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -95,6 +96,10 @@ def test_a_run_has_the_energy_of_the_packages_it_uses(meter):
     assert energy.joules / energy.seconds == pytest.approx(50.0)
     assert energy.idle_watts == pytest.approx(50.0)
     assert (energy.steps, energy.problem) == (10, None)
+    pauses = ((span.began + 0.1, span.began + 0.2),)
+    (energy,) = meter.energies(run._replace(spans=[replace(span, pauses=pauses)]))
+    assert energy.seconds == pytest.approx(turn.seconds - 0.1)
+    assert energy.joules / energy.seconds == pytest.approx(50.0)
     both = meter.energies(run._replace(cpus=frozenset({1, 2}), on_gpu=True))
     assert [one.meter for one in both] == ["package 0", "package 1", "gpu 0"]
     (trace,) = meter.traces(run)
