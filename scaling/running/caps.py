@@ -27,7 +27,7 @@ MHZ_APART = 100.0
 # The time that a device may take to follow.
 READ_BACK_SECONDS = 1.0
 
-# The time after a change of caps in which steps do not count: RAPL averages over about a second.
+# The time after a change of caps in which steps do not count and no program begins: RAPL averages over about a second.
 SETTLE_SECONDS = 1.0
 
 

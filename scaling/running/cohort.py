@@ -291,10 +291,15 @@ class _CohortRun:
         return alive if made < self.turns.rounds or (without_quiet and made < self.turns.most_rounds) else []
 
     def _turn(self, member: _Member, number: int, caps: int = 0) -> None:
-        """Let a process take a turn under one of its caps; steps right after a change of caps do not count."""
+        """Let a process take a turn under one of its caps; steps right after a change of caps do not count.
+
+        A program, which has no such steps, begins later.
+        """
         assert member.child is not None
         self.surroundings.leave(member.spec.child.cpus)
         changed = self.surroundings.set_caps(member.spec.caps[caps])
+        if changed and member.spec.child.is_program:
+            wait_for_caps()
         settle = max(SETTLE_SECONDS, CAPS_SETTLE_SECONDS) if changed else SETTLE_SECONDS
         member.turn_caps.append(caps)
         with _charge_time(member):
@@ -320,6 +325,11 @@ class _CohortRun:
                     member.child.close_control()
                     member.child.wait()
                 _end(member)
+
+
+def wait_for_caps() -> None:
+    """Wait until the machine follows changed caps."""
+    time.sleep(CAPS_SETTLE_SECONDS)
 
 
 def _was_quiet(message: bytes) -> bool:

@@ -69,6 +69,11 @@ class ChildSpec:
         """The CPUs of its run."""
         return parse_list(self.request.cpus)
 
+    @property
+    def is_program(self) -> bool:
+        """Whether it executes a program."""
+        return self.program_variables is not None
+
 
 class StartError(Exception):
     """A child that could not be started, with the reason in a sentence."""
@@ -174,7 +179,7 @@ class Child:
         self._state = _ProcessState()
         self._output: _Output = {name: bytearray() for name in ("reply", "stdout", "stderr")}
         # The processes of a program are sampled from outside.
-        self._tree = None if spec.program_variables is None else ProcessTree(parse_list(spec.request.beside))
+        self._tree = ProcessTree(parse_list(spec.request.beside)) if spec.is_program else None
         self._oom_before = _oom_kills()
         self._ended = False
         pipes = {name: os.pipe() for name in (*CHILD_ENDS, "done")}

@@ -27,7 +27,7 @@ from scaling.results.store import public_row, storable, storable_trace
 from scaling.results.traces import PowerTrace, TracedRow
 from scaling.running import processes, system_calls
 from scaling.running.caps import PowerCaps
-from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns
+from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns, wait_for_caps
 from scaling.running.environment import SCRATCH, environment, row_variables, server_variables, thread_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
@@ -140,7 +140,8 @@ class LocalEngine(Surroundings):
                 member = MemberSpec(spec, start, (run.point.caps,), run.metered)
                 launched = take_turns([member], turns, order, self)[0]
             else:
-                self.set_caps(run.point.caps)
+                if self.set_caps(run.point.caps):
+                    wait_for_caps()
                 self.begin_turn(run.metered)
                 launched = launch(spec, start)
                 self.end_turn()

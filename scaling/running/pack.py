@@ -43,6 +43,11 @@ class PackSpec:
         """The CPUs of all replicas."""
         return union(replica.request.cpus for replica in self.replicas)
 
+    @property
+    def is_program(self) -> bool:
+        """Whether a replica executes a program."""
+        return any(replica.is_program for replica in self.replicas)
+
 
 class PackedChildren:
     """The processes of a pack, from their start to their end."""

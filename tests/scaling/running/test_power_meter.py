@@ -3,6 +3,7 @@
 import threading
 import time
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -12,10 +13,11 @@ from scaling.analysis.turns import Turn, TurnSpan
 from scaling.machine.power import Meter, MeterReading, Meters
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.traces import power_from_json, power_to_json
-from scaling.running import local, power_meter
+from scaling.running import cohort, local, power_meter
 from scaling.running.local import LocalEngine
 from scaling.running.power_meter import BESIDE, GPU_SHARED, SHARED, MeteredRun, PowerMeter
 from scaling.study.planning import plan
+from scaling.study.spec import Caps
 
 
 class SampledClock:
@@ -169,3 +171,28 @@ def test_one_process_takes_turns_under_every_cap(tmp_path):
     for row in rows:
         assert [turn.round for turn in row.outcome.turns] == [0, 1, 2]
         assert sum(turn.steps for turn in row.outcome.turns) == len(row.outcome.step_seconds)
+
+
+@pytest.mark.parametrize("design", ["apart", "turns"])
+def test_a_program_begins_once_the_machine_follows_changed_caps(tmp_path, monkeypatch, design):
+    packages(tmp_path, (0,), cpus_each=64, dram=False)
+    seen, set_caps = [], LocalEngine.set_caps
+
+    def watched(engine: LocalEngine, caps: Caps) -> bool:
+        changed = set_caps(engine, caps)
+        seen.append(changed)
+        return changed
+
+    monkeypatch.setattr(LocalEngine, "set_caps", watched)
+    for module in (cohort, local):
+        monkeypatch.setattr(module, "wait_for_caps", lambda: seen.append("waited"))
+    topology = read_topology()
+    keys = {"cores": "1", "launches": "2", "energy": "none", "cpu_power_watts": '["none", 90]'}
+    question = study('workloads = ["command: true"]', design=f'"{design}"', **keys)
+    from scaling.running.schedule import Schedule
+
+    with LocalEngine(question, topology, read_machine(topology), root=tmp_path) as engine:
+        rows = list(engine.execute(iter(Schedule(question, plan(question, topology).runs))))
+    assert {row.outcome.status for row in rows} == {"ok"}
+    assert True in seen
+    assert all((now is True) == (then == "waited") for now, then in pairwise([*seen, None]))
