@@ -62,9 +62,7 @@ class _Reader:
         columns = self._columns(names)
         values_by_series = self._read_values(csv.reader(lines, delimiter=delimiter, strict=True), columns, len(names))
         if not values_by_series:
-            raise StoreError(
-                f"{self.path} line 2: no row follows the header; fitting a law needs at least two core counts"
-            )
+            raise StoreError(f"{self.path} line 2: no row follows the header; add a row for every launch")
         return [self._one_series(name or self.path.stem, counts, columns) for name, counts in values_by_series.items()]
 
     def _columns(self, names: list[str]) -> dict[str, int]:
@@ -141,12 +139,6 @@ class _Reader:
         return value
 
     def _one_series(self, name: str, counts: _Counts, columns: Collection[str]) -> Series:
-        if len(counts) < 2:
-            (only,) = counts
-            raise StoreError(
-                f"{self.path} column cores: series '{name}' has only one count ({only:g}), up to line {self.line}; "
-                "fitting a law needs at least two counts, and distinguishing laws needs four"
-            )
         if len(counts) > MOST_COUNTS:
             raise StoreError(
                 f"{self.path} column cores: series '{name}' has {len(counts)} different counts; at most {MOST_COUNTS} "

@@ -161,6 +161,15 @@ def test_stdin_is_read_where_a_dash_stands_for_the_file():
     assert table.stdout.splitlines()[1].startswith("- ")
 
 
+def test_a_series_of_one_core_count_is_shown_beside_others(tmp_path):
+    (tmp_path / "t.csv").write_text("series,cores,seconds\na,1,4\na,1,4.1\na,2,2.1\na,2,2.2\nb,4,3\nb,4,3.1\n")
+    completed = scaling("show", tmp_path / "t.csv")
+    assert completed.returncode == 0, completed.stderr
+    assert "no answer for b: it was measured on 4 cores only; measure other core counts too\n" in completed.stdout
+    assert [line.split()[:2] for line in completed.stdout.splitlines()[-3:]] == [["a", "1"], ["a", "2"], ["b", "4"]]
+    assert "series 'b' was measured at one core count only (4)" in scaling("fit", tmp_path / "t.csv").stderr
+
+
 def test_counts_that_are_not_whole_have_laws_but_no_points(tmp_path):
     (tmp_path / "t.csv").write_text("cores,seconds\n1,4\n1.5,3\n3,2\n")
     assert scaling("fit", tmp_path / "t.csv").returncode == 0

@@ -33,6 +33,11 @@ def test_throughput_is_turned_into_seconds(read):
     assert [point.launch_seconds for point in series.observations] == [(0.25,), (0.125,)]
 
 
+def test_one_core_count_is_enough_to_be_read(read):
+    a, b = read("series,cores,seconds\na,1,2\na,2,1\nb,4,1\nb,4,1.1\n")
+    assert (a.cores, b.cores, b.launches) == ((1.0, 2.0), (4.0,), (2,))
+
+
 def test_rows_of_one_launch_are_its_steps(read):
     text = "cores,launch,seconds\n1,a,1\n1,a,9\n1,a,2\n1,b,3\n2,a,1\n"
     (series,) = read(text)
@@ -76,7 +81,6 @@ def test_other_tools_dialects_are_understood(read, text):
         ("cores,seconds,throughput\n1,1,1\n", "line 1 has both columns 'seconds' and 'throughput'"),
         ("core,seconds\n1,1\n", "line 1 has no column 'cores' (it has core, seconds); did you mean 'core'?"),
         ("cores,time\n1,1\n", "line 1 has no column 'seconds' or 'throughput' (it has cores, time)"),
-        ("cores,seconds\n4,1\n4,1.1\n", "series 'mine' … (4)"),
         ('cores,seconds\n1,1\n2,"0.5\n', "is not CSV"),
         (b"cores,seconds\n1,\xff\n", "text in UTF-8"),
     ],
