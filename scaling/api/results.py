@@ -40,7 +40,7 @@ from scaling.reporting.words import Block, markdown_lines
 from scaling.results.evaluation import sections_of
 from scaling.results.export import Format, data_frame, rows_frame, write_export
 from scaling.results.files import open_output
-from scaling.results.other_tools import Table, TableOptions
+from scaling.results.other_tools import TableOptions
 from scaling.study.catalogue import uses_framework
 from scaling.study.where import parse_where
 
@@ -61,13 +61,13 @@ def load(
 ) -> "Results":
     """Load results: a results folder, a cluster's folder, an export, or another tool's file; '-' is stdin.
 
-    Fits use points that are ok or imprecise. With `physical`, higher counts in a file are second threads of the same
-    cores. With `full`, exports and pages keep personal data: the user's variables and folders, and values that look
-    like secrets. `cores_from` names the parameter for the number of cores in another tool's file, and `columns` maps
-    cores, seconds, throughput, series and launch to columns of a CSV.
+    Fits use points that are ok or imprecise. With `physical`, higher counts in another tool's file are second threads
+    of the same cores and are left out. With `full`, exports and pages keep personal data: the user's variables and
+    folders, and values that look like secrets. `cores_from` names the parameter for the number of cores in another
+    tool's file, and `columns` maps cores, seconds, throughput, series and launch to columns of a CSV.
     """
-    options = TableOptions(cores_from, tuple((columns or {}).items()))
-    return Results(Path(path), open_sources(Path(path), physical, full, options))
+    options = TableOptions(cores_from, tuple((columns or {}).items()), physical)
+    return Results(Path(path), open_sources(Path(path), full, options))
 
 
 # The columns of `points`; `points_full` has all.
@@ -116,7 +116,7 @@ class Results(Shown, Sources):
     @cached_property
     def rows(self) -> "pd.DataFrame":
         """One row per run: settings, step times and observations."""
-        return self._concatenate([_table_rows(one.table) if one.table else _rows(one) for one in self.sources])
+        return self._concatenate([_table_rows(one) if one.is_table else _rows(one) for one in self.sources])
 
     @cached_property
     def points(self) -> "pd.DataFrame":
@@ -291,10 +291,10 @@ def _columns(facts: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def _table_rows(table: Table) -> "pd.DataFrame":
+def _table_rows(source: Source) -> "pd.DataFrame":
     return data_frame(
         {"series": series.name, "cores": one.cores, "launch": launch, "seconds": seconds}
-        for series in table.series
+        for series in source.table_series
         for one in series.observations
         for launch, seconds in enumerate(one.launch_seconds, 1)
     )

@@ -1,20 +1,21 @@
 """The sources at a path: one machine, the node types of a cluster, or another tool's file."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from scaling.analysis.roofline import Rooflines
 from scaling.analysis.series import (
+    LeftOut,
+    Observation,
     Series,
     selected_series,
     series_key,
     series_labels,
     table_launches,
     table_point,
-    threads_on,
 )
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
@@ -58,7 +59,6 @@ class Source:
     path: Path
     node_type: str | None = None
     core_hour: float | None = None
-    physical: int | None = None
     full: bool = False
     options: TableOptions = AS_IT_IS
     where: tuple[Condition, ...] = ()
@@ -75,14 +75,35 @@ class Source:
     @cached_property
     def table(self) -> Table | None:
         """The series of another tool's file; None for results with rows."""
-        table = read_table(self.path, self.options) if self.is_table else None
-        if table is None or not self.where:
-            return table
-        series = []
-        for one in table.series:
-            kept = [count for count in one.observations if self.has(table_point(one.own_name, int(count.cores)))]
-            series += [replace(one, observations=tuple(kept))] if kept else []
-        return replace(table, series=tuple(series))
+        return read_table(self.path, self.options) if self.is_table else None
+
+    @cached_property
+    def table_series(self) -> list[Series]:
+        """The series of another tool's file with the selected counts; empty for results with rows."""
+        every = self.table.series if self.table else ()
+        kept = [one for one in map(self._selected, every) if one.observations or one.left_out]
+        if every and not kept:
+            raise self._none_selected([series.own_name for series in every for _ in series.observations])
+        return kept
+
+    def _selected(self, series: Series) -> Series:
+        """A series of another tool's file with the selected counts."""
+
+        def has(one: Observation | LeftOut) -> bool:
+            return self.has(table_point(series.own_name, int(one.cores)))
+
+        return replace(
+            series,
+            observations=tuple(filter(has, series.observations)),
+            left_out=tuple(filter(has, series.left_out)),
+        )
+
+    def _none_selected(self, workloads: Sequence[str]) -> StoreError:
+        """The error for a selection without a point, from the workload of every point."""
+        names = ", ".join(dict.fromkeys(workloads))
+        return StoreError(
+            f"`where=` matches none of {count(len(workloads), 'point')} in {self.path}; its workloads are {names}"
+        )
 
     def rows(self) -> Iterator[Row]:
         """The rows of a results folder or an export."""
@@ -106,10 +127,7 @@ class Source:
         every = self._read[0]
         kept = [summary for summary in every if self.has(summary.point)]
         if every and not kept:
-            workloads = ", ".join(dict.fromkeys(summary.point.workload for summary in every))
-            raise StoreError(
-                f"`where=` matches none of {count(len(every), 'point')} in {self.path}; its workloads are {workloads}"
-            )
+            raise self._none_selected([summary.point.workload for summary in every])
         return kept
 
     @property
@@ -163,8 +181,8 @@ class Source:
     @cached_property
     def evaluation(self) -> Evaluation:
         """The evaluation for figures."""
-        if self.table:
-            return evaluate_table(self.path.name, self.table.series, self.table.notes)
+        if self.is_table:
+            return self._evaluate_table()
         return self._evaluate(self._folder())
 
     @cached_property
@@ -194,24 +212,25 @@ class Source:
         kept = {row.run.point for row in folder.rows}
         return evaluate(folder, [point for point in self.points if point.summary.point in kept])
 
+    def _evaluate_table(self, most_series: int | None = None) -> Evaluation:
+        return evaluate_table(self.path.name, self.points, self.table_series, self.notes, most_series)
+
     def glance(self, most_series: int) -> Evaluation:
         """The evaluation for a screen: all points, but curves of the first series only."""
-        if self.table:
-            return evaluate_table(self.path.name, self.table.series, self.table.notes, most_series)
+        if self.is_table:
+            return self._evaluate_table(most_series)
         folder = glance_at_folder(self.path) if self.path.is_dir() else folder_of(self.path.name, ())
         return evaluate(folder, self.points, most_series)
 
     def series(self) -> tuple[list[Series], list[str]]:
         """The series to fit, named by node type, and notes about left-out points."""
-        if self.table:
-            series, notes = [*self.table.series], []
+        if self.is_table:
+            series, notes = self.table_series, []
         else:
             selection = select_points(self.summaries)
             note, limited = left_out_sentence(selection), quota_sentence(one.point for one in self.summaries)
             others = [note, limited] if selection.taken else [f"{self.path}: {note}"]
             series, notes = selected_series(selection), [*self.notes, *filter(None, others)]
-        if self.physical:
-            series = [threads_on(one, self.physical) for one in series]
         if self.node_type:
             series = [one.on_node_type(self.node_type) for one in series]
         return series, notes
@@ -241,19 +260,16 @@ class Sources:
         return node_types_at(self.path) is not None
 
 
-def open_sources(
-    path: Path, physical: int | None = None, full: bool = False, options: TableOptions = AS_IT_IS
-) -> tuple[Source, ...]:
+def open_sources(path: Path, full: bool = False, options: TableOptions = AS_IT_IS) -> tuple[Source, ...]:
     """The node types of a folder, or the single machine or file."""
-    if (several := node_types_at(path)) is not None:
-        members = resolve(several.members)(path)
-        return tuple(Source(one.folder, one.name, one.core_hour, physical, full) for one in members)
-    source = Source(path, physical=physical, full=full, options=options)
-    if options != AS_IT_IS and not source.is_table:
-        raise StoreError(
-            f"{path} was written by `scaling` and already has core counts; leave out `cores_from=` and `columns=`"
-        )
-    return (source,)
+    several = node_types_at(path)
+    source = Source(path, full=full, options=options)
+    given = " and ".join(f"`{name}=`" for name, value in asdict(options).items() if value)
+    if given and (several or not source.is_table):
+        raise StoreError(f"{path} was written by `scaling` and already has core counts; leave out {given}")
+    if several is None:
+        return (source,)
+    return tuple(Source(one.folder, one.name, one.core_hour, full) for one in resolve(several.members)(path))
 
 
 def refuse_node_types(path: Path) -> None:

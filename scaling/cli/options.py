@@ -64,7 +64,8 @@ Physical = Annotated[
         metavar="CORES",
         min=1,
         max=2**30,
-        help="Physical cores of the machine that a CSV was measured on; larger counts use their second threads.",
+        help="Physical cores of the machine that a CSV was measured on; larger counts use second threads and are left "
+        "out.",
     ),
 ]
 Full = Annotated[

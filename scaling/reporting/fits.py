@@ -104,8 +104,8 @@ def caution_sentence(caution: Caution) -> str:
             return "no clock was recorded; a clock that falls as cores are added would look like a serial fraction"
         case OneCoreNotMeasured(fewest):
             return (
-                "no point on one core is usable; speedup is relative to the curve's time on one core, extrapolated "
-                f"from {fewest:g} cores"
+                "no point on one core belongs to the curve; speedup is relative to the curve's time on one core, "
+                f"extrapolated from {fewest:g} cores"
             )
         case OneLaunchPerCount():
             return "one launch per core count does not show the noise; intervals assume noise of 0.8 to 12 %"

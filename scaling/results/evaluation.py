@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from scaling.analysis.capacity import scaling_limits
 from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
 from scaling.analysis.roofline import Rooflines
-from scaling.analysis.series import Series, SeriesKey, selected_series, series_key, table_launches
+from scaling.analysis.series import Series, SeriesKey, selected_series, series_key
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups
@@ -85,14 +85,17 @@ def evaluate(
 
 
 def evaluate_table(
-    name: str, series: Sequence[Series], notes: Sequence[str], most_series: int | None = None
+    name: str,
+    points: Sequence[ScalingPoint],
+    series: Sequence[Series],
+    notes: Sequence[str],
+    most_series: int | None = None,
 ) -> Evaluation:
-    """Evaluate the series of another tool's file, with every run and an unknown machine."""
-    points = tuple(speedups(summarize(table_launches(series))))
+    """Evaluate the points and series of another tool's file, with every run and an unknown machine."""
     fits, complaints = fit_all(series[:most_series])
     return Evaluation(
         folder=Folder(name, (), None, None, None, notes=tuple(notes)),
-        points=points,
+        points=tuple(points),
         fits=tuple(fits),
         limits=tuple(scaling_limits(fit, None) for fit in fits),
         sizes=None,

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from scaling.analysis.series import Observation, Series, table_key
+from scaling.analysis.series import Observation, Series, table_key, threads_on
 from scaling.errors import StoreError
 from scaling.results.csv_series import LEAST, read_csv_series
 from scaling.results.files import OWN_FILES, open_input
@@ -39,10 +39,14 @@ AGGREGATE = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """Options for reading another tool's file: the parameter for the number of cores, and a CSV's columns."""
+    """Options for reading another tool's file: the parameter for the number of cores, and a CSV's columns.
+
+    Counts above `physical` are second threads of the same cores and are left out.
+    """
 
     cores_from: str | None = None
     columns: tuple[tuple[str, str], ...] = ()
+    physical: int | None = None
 
 
 AS_IT_IS = TableOptions()
@@ -77,6 +81,20 @@ def _tool_files(folder: Path) -> list[Path]:
 
 def read_table(path: Path, options: TableOptions) -> Table:
     """Read the series of a file or a folder of files, identified by content; refuse unknown files."""
+    table = _read(path, options)
+    if options.physical is None:
+        return table
+    series = tuple(threads_on(one, options.physical) for one in table.series)
+    if not any(one.observations for one in series):
+        fewest = min(cores for one in table.series for cores in one.cores)
+        raise StoreError(
+            f"`physical={options.physical}` leaves no point of {path}, whose fewest cores are {fewest:g}; pass the "
+            "number of the machine's physical cores"
+        )
+    return replace(table, series=series)
+
+
+def _read(path: Path, options: TableOptions) -> Table:
     if path.is_dir():
         return _read_files(path, _tool_files(path), options)
     if _begins_as_json(path):

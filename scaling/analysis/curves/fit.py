@@ -64,7 +64,7 @@ class ClockUnknown(Coded):
 
 @dataclass(frozen=True, slots=True)
 class OneCoreNotMeasured(Coded):
-    """T(1) is read off the curve; the fewest cores measured are more than one."""
+    """T(1) is read off the curve; the fewest cores of its points are more than one."""
 
     fewest: float
 

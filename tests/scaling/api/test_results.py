@@ -135,6 +135,25 @@ def test_points_are_chosen_by_their_settings_and_keep_their_baseline(folder):
         _ = results.where("workload=nothing").points
 
 
+def test_points_of_a_table_keep_their_baseline_too(tmp_path):
+    results = scaling.load(csv(tmp_path / "times.csv"))
+    chosen = results.where("cores>=4")
+    assert [point.speedup for point in chosen.sources[0].points] == [p.speedup for p in results.sources[0].points[2:]]
+    assert (chosen.fits["times"].measured, set(chosen.rows["cores"])) == ((4, 8), {4, 8})
+    with pytest.raises(scaling.errors.StoreError, match=r"`where=` matches none of 4 points .* are times"):
+        _ = chosen.where("cores=3").fits
+
+
+def test_threads_that_share_cores_are_left_out_everywhere(folder, tmp_path):
+    results = scaling.load(csv(tmp_path / "times.csv"), physical=4)
+    assert results.fits["times"].measured == (1, 2, 4)
+    assert max(results.points["cores"]) == max(results.rows["cores"]) == 4
+    assert results.answers[0].size.cores == results.limits()[0].recommended == 4
+    assert max(point.cores for point in results.sources[0].evaluation.fits[0].series.observations) == 4
+    with pytest.raises(scaling.errors.StoreError, match="has core counts; leave out `physical=`"):
+        scaling.load(folder, physical=4)
+
+
 def test_results_are_compared(folder):
     results = scaling.load(folder)
     assert not any(one.differs for one in results.compare(results).differences)

@@ -181,7 +181,7 @@ def test_counts_that_are_not_whole_have_laws_but_no_points(tmp_path):
 def test_options_for_other_tools_are_refused_for_results_of_ours(tmp_path):
     refused = scaling("show", folder_of(tmp_path / "a", swept_rows()), "--cores-from", "threads")
     assert refused.returncode == 2
-    assert "has core counts; leave out --cores-from and --column" in refused.stderr
+    assert "has core counts; leave out --cores-from\n" in refused.stderr
 
 
 def test_what_efficiency_is_lost_to_is_a_sentence_per_series_and_a_table_of_points(tmp_path):

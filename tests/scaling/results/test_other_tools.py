@@ -45,6 +45,12 @@ def test_every_time_of_hyperfine_is_a_launch_of_the_command_with_its_parameter_i
     assert two == pytest.approx({1: 107, 2: 57, 4: 59}, rel=0.1)
 
 
+def test_a_file_without_a_count_on_physical_cores_is_refused(tmp_path):
+    path = written(tmp_path, "cores,seconds\n4,1\n8,1\n", "file.csv")
+    with pytest.raises(StoreError, match=r"`physical=2` leaves no point of .*, whose fewest cores are 4;"):
+        read_table(path, TableOptions(physical=2))
+
+
 def test_a_file_says_once_what_it_does_not_know():
     (note,) = read_table(DATA / "hyperfine.json", AS_IT_IS).notes
     assert mentions(note, "hyperfine … CPUs … machine")
