@@ -289,7 +289,7 @@ def _settings_name(point: Point, varied: list[str]) -> str:
     """'alexnet train compact', with the settings that distinguish it."""
     settings = {name: getattr(point, name) for name in varied}
     given = (f"{name}={value}" for name, value in settings.items() if value is not None)
-    return " ".join([point.subject, point.placement, *given])
+    return " ".join(filter(None, [point.subject, point.placement, *given]))
 
 
 def _by_level(settings: Point, varied: list[str], launches: list[Launch]) -> Iterator[Series]:

@@ -127,7 +127,7 @@ class Results(Shown, Sources):
     @cached_property
     def points_full(self) -> "pd.DataFrame":
         """One row per point with all its settings and quantities."""
-        return self._concatenate([_table_points(one) if one.is_table else _points(one) for one in self.sources])
+        return self._concatenate([_points(one) if one.has_points else _bare_points(one) for one in self.sources])
 
     @cached_property
     def sections(self) -> "pd.DataFrame":
@@ -268,12 +268,13 @@ def _rows(source: Source) -> "pd.DataFrame":
 
 
 def _points(source: Source) -> "pd.DataFrame":
-    networks = {name: uses_framework(name) for name in {one.point.workload for one in source.summaries}}
+    workloads = set() if source.is_table else {one.point.workload for one in source.summaries}
+    networks = set(filter(uses_framework, workloads))
     rows = [
         {
             "series": source.labels[point.summary.point],
             **_columns(point_facts(point)),
-            **({} if networks[point.summary.point.workload] else dict.fromkeys(OF_NETWORKS)),
+            **({} if point.summary.point.workload in networks else dict.fromkeys(OF_NETWORKS)),
         }
         for point in source.points_so_far
     ]
@@ -300,7 +301,8 @@ def _table_rows(source: Source) -> "pd.DataFrame":
     )
 
 
-def _table_points(source: Source) -> "pd.DataFrame":
+def _bare_points(source: Source) -> "pd.DataFrame":
+    """The times at counts that are not whole, of which nothing else is known."""
     return data_frame(
         {
             "series": series.name,
@@ -308,6 +310,6 @@ def _table_points(source: Source) -> "pd.DataFrame":
             "launches": len(one.launch_seconds),
             **ends("step_seconds", location(one.launch_seconds)),
         }
-        for series in source.series()[0]
+        for series in source.table_series
         for one in series.observations
     )

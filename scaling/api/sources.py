@@ -86,6 +86,11 @@ class Source:
             raise self._none_selected([series.own_name for series in every for _ in series.observations])
         return kept
 
+    @property
+    def has_points(self) -> bool:
+        """Whether all its counts are whole: a point has a whole number of cores."""
+        return all(cores.is_integer() for one in self.table_series for cores in one.cores)
+
     def _selected(self, series: Series) -> Series:
         """A series of another tool's file with the selected counts."""
 

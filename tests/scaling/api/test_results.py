@@ -40,7 +40,18 @@ def test_a_table_has_fits_and_points_of_its_own(tmp_path):
     results = scaling.load(csv(tmp_path / "times.csv"))
     assert results.fits["times"].serial_fraction.value == pytest.approx(0.1, abs=0.01)
     assert list(results.points["launches"]) == [3, 3, 3, 3]
-    assert list(results.fits.to_frame()["law"]) == ["amdahl"]
+    assert list(results.points["speedup"]) == [point.speedup.value for point in results.sources[0].points]
+    joined = results.points.merge(results.fits.to_frame(), on=["series", "smt"])
+    assert list(joined[["cores", "verdict", "law"]].itertuples(index=False, name=None)) == [
+        (cores, "ok", "amdahl") for cores in (1, 2, 4, 8)
+    ]
+
+
+def test_counts_that_are_not_whole_have_times_only(tmp_path):
+    (tmp_path / "t.csv").write_text("cores,seconds\n0.5,4\n0.5,4.1\n1,2\n")
+    points = scaling.load(tmp_path / "t.csv").points
+    assert list(points) == ["series", "cores", "step_seconds", "launches"]
+    assert list(points["cores"]) == [0.5, 1.0]
 
 
 def test_a_series_is_found_by_a_prefix_that_only_it_has(folder):
