@@ -144,7 +144,7 @@ def _value(estimate: Estimate | None, words: Callable[[float], str], beyond: str
 
 def _law_cell(fit: SeriesFit) -> str:
     """'amdahl ± 8 %': the law, and the largest distance of the curve from it."""
-    within = "" if fit.described_within is None else f" ± {100 * fit.described_within:.2g} %"
+    within = "" if fit.described_within is None else f" ± {_within_words(fit)}"
     coherency = "" if fit.coherency is None else f", coherency {small(fit.coherency.value)}"
     return f"{fit.law.value}{within}{coherency}"
 

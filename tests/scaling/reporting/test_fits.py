@@ -101,6 +101,13 @@ def test_a_law_that_does_not_describe_a_series_has_no_serial_fraction_and_says_h
     assert f"does not describe it, {100 * SUPERLINEAR.described_within:.0f} % off" in fit_sentence(SUPERLINEAR)
 
 
+def test_a_law_far_from_its_curve_is_told_by_a_plain_number():
+    times = {1: 10.0, 2: 14.0, 4: 20.0, 8: 28.0, 16: 40.0}
+    far = fit(Series("slower", tuple(Observation(n, (t, 1.01 * t)) for n, t in times.items())))
+    assert far.described_within > 1.0
+    assert cells(far)["law"] == f"amdahl ± {100 * far.described_within:.0f} %"
+
+
 def test_more_than_its_share_is_a_clause():
     excess = percent(SUPERLINEAR.superlinear.efficiency.value - 1.0)
     assert f"16 cores do {excess} more than 16 times the work of one" in fit_sentence(SUPERLINEAR)
