@@ -228,11 +228,10 @@ def verdict_words(scaled: ScalingPoint) -> str:
 
 
 def _width(scaled: ScalingPoint) -> str:
-    """The wider half interval, of the speedup or the step time."""
+    """The wider half interval, of the speedup or the step time, or why it is unknown."""
     known = [figure.half_width for figure in (scaled.speedup, scaled.summary.step) if figure]
     half_width = max(filter(None, known), default=None)
-    launches = scaled.summary.launch_count
-    return f"± {share(half_width)}" if half_width else "1 launch" if launches == 1 else f"{launches} launches"
+    return f"± {share(half_width)}" if half_width else "1 launch" if scaled.summary.launch_count == 1 else "no interval"
 
 
 def verdict_counts(verdicts: Iterable[Verdict]) -> str:
