@@ -211,7 +211,7 @@ class Results(Shown, Sources):
                 f"{self.path} was measured on {' and '.join(sorted(first.processors))}, {other.path} on "
                 f"{' and '.join(sorted(second.processors))}; use `across_machines=True` to compare them anyway"
             )
-        comparison = compare(first.summaries, second.summaries, margin)
+        comparison = compare(first.summaries, second.summaries_for(first), margin)
         return Compared(*(getattr(comparison, one.name) for one in fields(comparison)))
 
     def export(self, target: str | Path | BinaryIO, form: Format = "csv") -> int:

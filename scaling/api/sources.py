@@ -91,6 +91,18 @@ class Source:
         """Whether all its counts are whole: a point has a whole number of cores."""
         return all(cores.is_integer() for one in self.table_series for cores in one.cores)
 
+    @property
+    def is_named_by_file(self) -> bool:
+        """Whether it is another tool's file of one series that has no other name."""
+        return self.table is not None and [one.own_name for one in self.table.series] == [self.path.stem]
+
+    def summaries_for(self, other: "Source") -> list[Summary]:
+        """The points to compare with another source's; the names of two files do not make their only series differ."""
+        if not (self.is_named_by_file and other.is_named_by_file):
+            return self.summaries
+        name = other.path.stem
+        return [replace(one, point=replace(one.point, workload=name)) for one in self.summaries]
+
     def _selected(self, series: Series) -> Series:
         """A series of another tool's file with the selected counts."""
 

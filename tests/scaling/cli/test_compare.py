@@ -156,6 +156,14 @@ def test_a_margin_that_is_none_is_refused(tmp_path, margin):
     assert f"--fail-above {margin}: write the tolerated slowdown as 5% or 0.05" in completed.stderr
 
 
+def test_the_names_of_two_files_of_one_series_each_do_not_matter(csv):
+    before = csv([(4, 3.20), (4, 3.21), (4, 3.22), (4, 3.25)], "seconds", "before")
+    after = csv([(4, 3.60), (4, 3.61), (4, 3.62), (4, 3.65)], "seconds", "after")
+    completed = scaling("compare", before, after, "--fail-above", "5%")
+    assert completed.returncode == 1, completed.stderr
+    assert completed.stdout.splitlines()[-1].split()[:2] == ["before", "4"]
+
+
 def test_files_of_other_tools_are_compared_by_name_and_count():
     before, after = (DATA / f"hyperfine-{side}.json" for side in ("before", "after"))
     completed = scaling("compare", before, after, "--cores-from", "threads", "--fail-above", "5%")
