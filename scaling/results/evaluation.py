@@ -76,9 +76,7 @@ def evaluate(
     """
     points = tuple(speedups(summarize(map(launch_of, folder.rows))) if points is None else points)
     selection = select_points(point.summary for point in points)
-    series = selected_series(selection)
-    if most_series is not None:
-        series = [one for one in series if one.has_several_counts][:most_series]
+    series = _first_to_fit(selected_series(selection), most_series)
     sizes = folder.machine.sizes() if folder.machine else None
     fits, limits, complaints = _fit_series(series, sizes)
     return Evaluation(folder, points, fits, limits, sizes, selection, complaints)
@@ -92,7 +90,7 @@ def evaluate_table(
     most_series: int | None = None,
 ) -> Evaluation:
     """Evaluate the points and series of another tool's file, with every run and an unknown machine."""
-    fits, complaints = fit_all(series[:most_series])
+    fits, complaints = fit_all(_first_to_fit(series, most_series))
     return Evaluation(
         folder=Folder(name, (), None, None, None, notes=tuple(notes)),
         points=tuple(points),
@@ -102,6 +100,11 @@ def evaluate_table(
         selection=PointSelection(tuple(point.summary for point in points), ()),
         complaints=tuple(complaints),
     )
+
+
+def _first_to_fit(series: Sequence[Series], most_series: int | None) -> Sequence[Series]:
+    """All series or, with a limit, the first with several counts; the answer names the others."""
+    return series if most_series is None else [one for one in series if one.has_several_counts][:most_series]
 
 
 def _fit_series(

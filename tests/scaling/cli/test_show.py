@@ -167,6 +167,7 @@ def test_a_series_of_one_core_count_is_shown_beside_others(tmp_path):
     assert completed.returncode == 0, completed.stderr
     assert "no answer for b: it was measured on 4 cores only; measure other core counts too\n" in completed.stdout
     assert [line.split()[:2] for line in completed.stdout.splitlines()[-3:]] == [["a", "1"], ["a", "2"], ["b", "4"]]
+    assert "series 'b'" not in completed.stderr
     assert "series 'b' was measured at one core count only (4)" in scaling("fit", tmp_path / "t.csv").stderr
 
 
