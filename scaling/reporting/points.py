@@ -362,8 +362,15 @@ def series_words(point: Point, named: Collection[str] = ()) -> str:
 
 
 def names_among(settings: Collection[Point]) -> dict[Point, str]:
-    """The settings of series in words: the workload, and the settings in which the series differ."""
-    values = {name: {getattr(one, name) for one in settings} for name in SETTINGS if name != "mode"}
+    """The settings of series in words: the workload, and the settings in which the series differ.
+
+    A series without a setting counts as one with its usual value.
+    """
+    values = {
+        name: {setting.usual if (value := getattr(one, name)) is None else value for one in settings}
+        for name, setting in SETTINGS.items()
+        if name != "mode"
+    }
     varied = [name for name, different in values.items() if len(different) > 1]
     return {
         one: " ".join(filter(None, [one.subject, *(SETTINGS[name].words(getattr(one, name)) for name in varied)]))

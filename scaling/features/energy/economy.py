@@ -20,23 +20,8 @@ CapKind = Literal["none", "power", "clock", "both"]
 # A cap slows a workload if it makes steps longer by more than this factor.
 NOT_SLOWED = 1.02
 
-
-@dataclass(frozen=True, slots=True)
-class Economy:
-    """The most economical point of a workload, and its energy and time per item relative to the fastest point."""
-
-    subject: Point
-    best: Summary
-    fastest: Summary
-    energy_ratio: Estimate
-    time_ratio: Estimate
-    frontier: tuple[Summary, ...]
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the fastest point is the most economical, or the launches show that it takes more energy."""
-        high = self.energy_ratio.high
-        return self.best is self.fastest or high is None or high < 1.0
+# The ratios of a point to itself.
+SAME = Estimate(1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +42,17 @@ class CapEffect:
         return self.time_ratio.value > NOT_SLOWED and self.time_ratio.low > 1.0
 
     @property
+    def is_single(self) -> bool:
+        """Whether a side has a single launch, and no interval therefore."""
+        return 1 in (len(self.summary.metered), len(self.reference.metered))
+
+    @property
+    def saves(self) -> bool:
+        """Whether it is shown to take less energy than the reference; with a single launch, whether it took less."""
+        limit = self.energy_ratio.value if self.is_single else self.energy_ratio.high
+        return limit is not None and limit < 1.0
+
+    @property
     def kind(self) -> CapKind:
         """The kind of cap that the reference does not have."""
         named = zip(Caps._fields, self.summary.point.caps, self.reference.point.caps, strict=True)
@@ -64,6 +60,27 @@ class CapEffect:
             "power" if name.endswith("watts") else "clock" for name, own, others in named if own != others
         }
         return "both" if len(kinds) > 1 else next(iter(kinds), "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Economy:
+    """The most economical point of a workload, and its energy and time per item relative to the fastest point.
+
+    `against` holds it against the fastest point or, if it is the fastest, against every other.
+    """
+
+    subject: Point
+    best: Summary
+    fastest: Summary
+    energy_ratio: Estimate
+    time_ratio: Estimate
+    against: tuple[CapEffect, ...]
+    frontier: tuple[Summary, ...]
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the launches show that it takes less energy."""
+        return all(one.saves for one in self.against)
 
 
 class CapKinds(NamedTuple):
@@ -101,28 +118,31 @@ def trade_offs(summaries: Iterable[Summary]) -> list[TradeOff]:
         reference = max(members, key=lambda one: (_looseness(one), -_seconds_per_item(one)))
         effects = [effect for one in members if (effect := _compare(one, reference, per_item=True))]
         if len(effects) > 1:
-            trades.append(TradeOff(subject, tuple(effects), tuple(frontier(members))))
+            trades.append(TradeOff(subject, tuple(effects), tuple(_frontier(effects))))
     return trades
 
 
 def economies(summaries: Iterable[Summary]) -> list[Economy]:
     """The most economical point of every workload with at least two metered points."""
-    answers = []
-    for subject, members in _by_work(summaries).items():
-        best, fastest = min(members, key=_joules_per_item), min(members, key=_seconds_per_item)
-        if len(members) > 1 and (effect := _compare(best, fastest, per_item=True)):
-            ratios = effect.energy_ratio, effect.time_ratio
-            answers.append(Economy(subject, best, fastest, *ratios, tuple(frontier(members))))
-    return answers
+    return [_economy(trade) for trade in trade_offs(summaries)]
 
 
-def frontier(members: Iterable[Summary]) -> list[Summary]:
+def _economy(trade: TradeOff) -> Economy:
+    best = min(trade.members, key=lambda one: one.energy_ratio.value).summary
+    fastest = min(trade.members, key=lambda one: one.time_ratio.value).summary
+    others = [one.summary for one in trade.members if one.summary is not best] if best is fastest else [fastest]
+    against = tuple(effect for one in others if (effect := _compare(best, one, per_item=True)))
+    energy, time = (SAME, SAME) if best is fastest else (against[0].energy_ratio, against[0].time_ratio)
+    return Economy(trade.subject, best, fastest, energy, time, against, trade.frontier)
+
+
+def _frontier(effects: Iterable[CapEffect]) -> list[Summary]:
     """The points that no other beats in both time and energy per item, fastest first."""
-    front: list[Summary] = []
-    for one in sorted(members, key=lambda one: (_seconds_per_item(one), _joules_per_item(one))):
-        if not front or _joules_per_item(one) < _joules_per_item(front[-1]):
+    front: list[CapEffect] = []
+    for one in sorted(effects, key=lambda one: (one.time_ratio.value, one.energy_ratio.value)):
+        if not front or one.energy_ratio.value < front[-1].energy_ratio.value:
             front.append(one)
-    return front
+    return [one.summary for one in front]
 
 
 def cap_effects(summaries: Iterable[Summary]) -> list[CapEffect]:
@@ -149,7 +169,7 @@ def _compare(one: Summary, reference: Summary, *, per_item: bool) -> CapEffect |
             units = launch.items if per_item else 1
             return quantity(launch.energy) / units if launch.energy and units else None
 
-        return Estimate(1.0, 1.0, 1.0) if one is reference else launch_ratio(one.metered, reference.metered, value)
+        return SAME if one is reference else launch_ratio(one.metered, reference.metered, value)
 
     time = ratio(lambda energy: energy.seconds, per_item=per_item)
     joules = ratio(lambda energy: energy.joules, per_item=per_item)
@@ -163,18 +183,17 @@ def _looseness(summary: Summary) -> tuple[bool, tuple[float, ...]]:
     return caps == Caps(), tuple(float("inf") if value is None else value for value in caps)
 
 
+def work(point: Point) -> Point:
+    """The settings that points of the same work share."""
+    return replace(point.without_caps, cores=1, replicas=1, quota=None, smt=1, placement="")
+
+
 def _by_work(summaries: Iterable[Summary]) -> dict[Point, list[Summary]]:
     by_work: dict[Point, list[Summary]] = {}
     for one in summaries:
         if one.energy and one.items and one.point.beside is None:
-            subject = replace(one.point.without_caps, cores=1, replicas=1, quota=None, smt=1, placement="")
-            by_work.setdefault(subject, []).append(one)
+            by_work.setdefault(work(one.point), []).append(one)
     return by_work
-
-
-def _joules_per_item(summary: Summary) -> float:
-    assert summary.energy
-    return summary.energy.joules_per_item.value
 
 
 def _seconds_per_item(summary: Summary) -> float:

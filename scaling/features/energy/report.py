@@ -1,6 +1,7 @@
 """Tables, sentences and JSON of energy: points, caps, and the most economical sizes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import starmap
 from statistics import fmean
 
 from scaling.analysis.energy import EnergyFigures
@@ -9,10 +10,19 @@ from scaling.analysis.speedup import ScalingPoint
 from scaling.analysis.summary import Summary
 from scaling.errors import FitError, count
 from scaling.features import ObjectiveAnswer, ObjectiveQuestion
-from scaling.features.energy.economy import NOT_SLOWED, CapEffect, CapKinds, Economy, cap_effects, cap_kinds, economies
+from scaling.features.energy.economy import (
+    NOT_SLOWED,
+    CapEffect,
+    CapKinds,
+    Economy,
+    cap_effects,
+    cap_kinds,
+    economies,
+    work,
+)
 from scaling.reporting.answers import StudyAnswer
 from scaling.reporting.json_types import ARRAY, ESTIMATE, NUMBER, POINT, TEXTS, Facts, Fields, record
-from scaling.reporting.points import point_settings
+from scaling.reporting.points import names_among, point_settings
 from scaling.reporting.quantities import Quantity, plain
 from scaling.reporting.words import (
     Block,
@@ -54,21 +64,23 @@ PREFIXES = ((1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 RATIO = "{:.3f}".format
 SLOWS_WORDS = {True: "slower", False: "no slowdown shown", None: "too few launches"}
 
+NO_OTHER = "no other size takes less energy or less time"
 NOT_AVAILABLE = "energy is not available: no meter could be read during these runs"
 HINT = (
     "Gross energy is the total that the parts in the table used during the counted steps; net energy excludes the "
     "machine's idle power. No energy is reported for runs that shared the machine with other programs."
 )
 
-ECONOMY = Facts[Economy](
+# The most economical point of a workload, with the name of the workload.
+ECONOMY = Facts[tuple[str, Economy]](
     "Economy",
     {
-        "sentence": (str, lambda one: economy_sentence(one)),
-        "best": (POINT, lambda one: point_settings(one.best.point)),
-        "fastest": (POINT, lambda one: point_settings(one.fastest.point)),
-        "energy_ratio": (ESTIMATE, lambda one: estimate_facts(one.energy_ratio)),
-        "time_ratio": (ESTIMATE, lambda one: estimate_facts(one.time_ratio)),
-        "frontier": (ARRAY[POINT], lambda one: [point_settings(member.point) for member in one.frontier]),
+        "sentence": (str, lambda one: economy_sentence(*one)),
+        "best": (POINT, lambda one: point_settings(one[1].best.point)),
+        "fastest": (POINT, lambda one: point_settings(one[1].fastest.point)),
+        "energy_ratio": (ESTIMATE, lambda one: estimate_facts(one[1].energy_ratio)),
+        "time_ratio": (ESTIMATE, lambda one: estimate_facts(one[1].time_ratio)),
+        "frontier": (ARRAY[POINT], lambda one: [point_settings(member.point) for member in one[1].frontier]),
     },
 )
 # The effect of a cap, with the roofline of its reference.
@@ -178,7 +190,7 @@ def energy_sentences(summaries: Sequence[Summary], rooflines: Rooflines = NO_ROO
     """The most economical point of every workload, the effect of caps, and the agreement of meters."""
     effects = cap_effects(summaries)
     about_caps = [*cap_sentences(effects, rooflines), *map(kinds_sentence, cap_kinds(effects))]
-    return [*map(economy_sentence, economies(summaries)), *about_caps, *agreement_sentences(summaries)]
+    return [*starmap(economy_sentence, _named_economies(summaries)), *about_caps, *agreement_sentences(summaries)]
 
 
 def kinds_sentence(kinds: CapKinds) -> str:
@@ -203,31 +215,36 @@ def agreement_sentences(summaries: Sequence[Summary]) -> list[str]:
     return [f"the integral of sampled power differs from the counted energy by {mean} and {most} at most"]
 
 
-def economy_sentence(economy: Economy) -> str:
+def economy_sentence(name: str, economy: Economy) -> str:
     """'give vgg train 6 cores to save energy: 38 % less for 9 % more time'."""
-    given = f"give {economy.subject.subject} {size_words(economy.best.point)} to save energy"
-    if economy.best is economy.fastest:
-        return f"{given}: no other size takes less energy or less time"
+    best, fastest = size_words(economy.best.point), size_words(economy.fastest.point)
     saved = with_interval(economy.energy_ratio.map(lambda ratio: 1 - ratio), lambda share: f"{100 * share:.0f} %")
     added = with_interval(economy.time_ratio, lambda ratio: f"{100 * (ratio - 1):.0f} %")
-    fastest = size_words(economy.fastest.point)
+    is_fastest = economy.best is economy.fastest
     if not economy.is_shown:
-        least = f"the least energy, with {size_words(economy.best.point)}, is {saved} less"
-        unshown = f"no size is shown to save energy compared with {fastest}"
-        return f"no answer yet for {economy.subject.subject}: {unshown}; {least}"
-    launches = "; from one launch" if economy.energy_ratio.low is None else ""
-    return f"{given}: {saved} less for {added} more time than {fastest}, the fastest{launches}"
+        unshown = f"no answer yet for {name}: no size is shown to save energy compared with {fastest}"
+        return f"{unshown}, the fastest" if is_fastest else f"{unshown}; the least energy, with {best}, is {saved} less"
+    gain = f"{saved} less for {added} more time than {fastest}, the fastest"
+    launches = "; from one launch" if any(one.is_single for one in economy.against) else ""
+    return f"give {name} {best} to save energy: {NO_OTHER if is_fastest else gain}{launches}"
+
+
+def _named_economies(summaries: Iterable[Summary]) -> list[tuple[str, Economy]]:
+    """The most economical point of every workload, with the name that distinguishes it from the others."""
+    alone = [one for one in summaries if one.point.beside is None]
+    names = names_among({work(one.point) for one in alone})
+    return [(names[one.subject], one) for one in economies(alone)]
 
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The most economical point of every workload, if any point was measured under a cap."""
     is_capped = any(any(one.point.caps) for one in result.summaries)
-    return [_study_answer(one) for one in result.subject(economies)] if is_capped else []
+    return [_study_answer(*one) for one in result.subject(_named_economies)] if is_capped else []
 
 
-def _study_answer(economy: Economy) -> StudyAnswer:
+def _study_answer(name: str, economy: Economy) -> StudyAnswer:
     code = "give" if economy.is_shown else "no-answer-yet"
-    return StudyAnswer("energy", economy.subject.subject, code, economy_sentence(economy), economy.is_shown)
+    return StudyAnswer("energy", name, code, economy_sentence(name, economy), economy.is_shown)
 
 
 def size_words(point: Point) -> str:
@@ -309,4 +326,4 @@ def energy_facts(energy: EnergyFigures | None) -> dict[str, object] | None:
 def economy_facts(summaries: Sequence[Summary], rooflines: Rooflines) -> dict[str, object]:
     """The most economical point of every workload, and the effect of caps, for JSON."""
     effects = [(one, rooflines.get(one.reference.point)) for one in cap_effects(summaries)]
-    return {"economies": [*map(ECONOMY.of, economies(summaries))], "caps": [*map(CAP_EFFECT.of, effects)]}
+    return {"economies": [*map(ECONOMY.of, _named_economies(summaries))], "caps": [*map(CAP_EFFECT.of, effects)]}

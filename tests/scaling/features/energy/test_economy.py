@@ -6,9 +6,10 @@ import pytest
 
 from benchmarks.shared.machines import study
 from benchmarks.shared.power import metered_rows
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Summary, summarize
 from scaling.features.energy.economy import cap_effects, economies
-from scaling.results.rows import launch_of
+from scaling.results.rows import Row, launch_of
 
 CAPS = 'workloads = ["calibrated", "stream"]\ncores = [4]\ncpu_power_watts = ["none", 45, 15]\n'
 
@@ -28,11 +29,32 @@ def test_the_most_economical_size_is_held_against_the_fastest():
     assert [one.point.cores for one in economy.frontier] == [8, 7, 6, 5, 4]
 
 
-def test_a_size_is_named_for_its_energy_only_if_the_launches_show_the_difference():
-    (economy,) = economies(summaries('cores = "all"'))
+@pytest.mark.parametrize(("cores", "fastest"), [("'all'", False), ("[1, 2, 4]", True)])
+def test_a_size_is_named_for_its_energy_only_if_the_launches_show_the_difference(cores, fastest):
+    (economy,) = economies(summaries(f"cores = {cores}"))
+    assert (economy.best is economy.fastest) is fastest
     assert economy.is_shown
-    assert not replace(economy, energy_ratio=replace(economy.energy_ratio, high=1.01)).is_shown
-    assert replace(economy, best=economy.fastest).is_shown
+    held, *others = economy.against
+    unshown = replace(held, energy_ratio=replace(held.energy_ratio, high=1.01))
+    wide = replace(held, energy_ratio=Estimate(held.energy_ratio.value))
+    assert not any(replace(economy, against=(one, *others)).is_shown for one in (unshown, wide))
+
+
+def test_the_best_size_and_the_frontier_are_those_of_pairs():
+    # Two launches of 4 cores on a slow host have no partner on 2 cores: 4 cores are worse on average, better in pairs.
+    rows = metered_rows(study("cores = [2, 4]", launches="5"))
+    kept = [row for row in rows if row.run.launch < 4 or row.run.point.cores != 2]
+    slow = [_times(3.0, row) if row.run.launch >= 4 else row for row in kept]
+    (economy,) = economies(summarize(map(launch_of, slow)))
+    assert economy.best is economy.fastest
+    assert [one.point.cores for one in (economy.best, *economy.frontier)] == [4, 4]
+
+
+def _times(factor: float, row: Row) -> Row:
+    steps = tuple(factor * step for step in row.outcome.step_seconds)
+    (energy,) = row.energy
+    energy = replace(energy, joules=factor * energy.joules, seconds=factor * energy.seconds)
+    return replace(row, outcome=replace(row.outcome, step_seconds=steps), energy=(energy,))
 
 
 def test_a_single_point_is_compared_with_none():

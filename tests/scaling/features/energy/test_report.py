@@ -1,6 +1,7 @@
 """Energy in words: tables, sentences, JSON, the page, its figures, and rows that go through files."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,20 @@ def test_the_most_economical_size_is_a_sentence():
     assert mentions(sentence, "train 4 cores … energy: 8 %")
     assert sentence.endswith("8 cores, the fastest")
     assert " less for 53 % (" in sentence
+
+
+@pytest.mark.parametrize(
+    ("example", "words"),
+    [
+        (
+            "energy-gpu",
+            "no answer yet for deepq train: no size is shown to save energy compared with … 700 W, the fastest",
+        ),
+        ("gpu-cores", "give alexnet train data pipeline 8 cores … no other size takes less … one launch"),
+    ],
+)
+def test_the_sentence_claims_what_the_launches_show_and_names_the_settings(example, words):
+    assert mentions(scaling("capacity", Path("docs/examples") / example, "--objective", "energy").stdout, words)
 
 
 def test_what_caps_do_is_a_sentence_per_cap_and_a_table():
