@@ -166,8 +166,14 @@ class Size:
     replicas: int
 
 
+def is_known(one: Summary, promise: Promise) -> bool:
+    """Whether the rate of a point, and its latency if that is bounded, have intervals."""
+    judged = (one.rate, one.figure(promise.latency) if promise.latency else one.rate)
+    return all(estimate is not None and estimate.high is not None for estimate in judged)
+
+
 def keeps_latency(one: Summary, promise: Promise) -> bool:
-    """Whether a valid point has its latency below the bound, with the upper end of its interval."""
+    """Whether a valid point has its latency below the bound, with the upper end of its interval if it has one."""
     if not one.valid or one.rate is None or promise.latency is None:
         return one.valid and one.rate is not None
     latency = one.figure(promise.latency)
@@ -175,7 +181,7 @@ def keeps_latency(one: Summary, promise: Promise) -> bool:
 
 
 def reached(one: Summary) -> float:
-    """The lower end of a point's requests per second; the offered rate if it was kept."""
+    """The lower end, if known, of a point's requests per second; the offered rate if it was kept."""
     assert one.rate is not None
     offered, done = one.point.rate, one.rate.value if one.rate.low is None else one.rate.low
     return offered if offered is not None and one.rate.value >= KEPT * offered else done
@@ -184,13 +190,21 @@ def reached(one: Summary) -> float:
 def smallest(service: Service, promise: Promise) -> Size | None:
     """The size with the fewest cores that keeps a promise, one server before replicas; None without one.
 
-    Replicas count as independent, as if each had its own machine.
+    Replicas count as independent, as if each had its own machine. A point without an interval promises nothing.
     """
-    keeping = [one for one in service.points if keeps_latency(one, promise)]
-    sizes = [Size(one, ceil(promise.throughput / reached(one))) for one in keeping if reached(one) > 0]
-    alone = [size for size in sizes if size.replicas == 1]
-    return min(alone or sizes, key=_cost, default=None)
+    return min(_sizes(service, promise, known=True), key=_cost, default=None)
+
+
+def unproven(service: Service, promise: Promise, than: Size | None) -> Size | None:
+    """The smallest size below another that would keep a promise if its point had an interval; None without one."""
+    hoped = min(_sizes(service, promise, known=False), key=_cost, default=None)
+    return hoped if hoped and (than is None or _cost(hoped)[:-1] < _cost(than)[:-1]) else None
+
+
+def _sizes(service: Service, promise: Promise, *, known: bool) -> list[Size]:
+    keeping = (one for one in service.points if keeps_latency(one, promise) and is_known(one, promise) is known)
+    return [Size(one, ceil(promise.throughput / reached(one))) for one in keeping if reached(one) > 0]
 
 
 def _cost(size: Size) -> tuple[float, ...]:
-    return size.replicas * size.point.point.cores, size.replicas, -reached(size.point)
+    return size.replicas > 1, size.replicas * size.point.point.cores, size.replicas, -reached(size.point)

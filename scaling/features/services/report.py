@@ -21,6 +21,7 @@ from scaling.features.services.load import (
     services,
     services_with_curves,
     smallest,
+    unproven,
 )
 from scaling.reporting.deployment import Deployment
 from scaling.reporting.fits import law_words
@@ -48,6 +49,7 @@ HINT = (
     "every client waits for a response before it sends the next request, so latencies exclude queueing time; a "
     "generator with a fixed rate does not wait."
 )
+UNPROVEN = "a point without an interval promises nothing; measure more launches"
 NONE_MEASURED = "no service was measured here; measure one with `scaling run --serve`"
 
 
@@ -236,13 +238,16 @@ def _answer(service: Service, promise: Promise | None) -> SizeAnswer:
     if promise is None:
         return SizeAnswer(service, None, "")
     size = smallest(service, promise)
+    hoped = unproven(service, promise, size)
     wanted = f"{figure(promise.throughput)} requests/s"
     wanted += f" with {promise.latency} below {duration(promise.bound)}" if promise.latency else ""
+    doubt = f"; {_size_words(hoped)} may do, but {UNPROVEN}" if hoped else ""
+    if size is None and hoped:
+        return SizeAnswer(service, None, f"no answer yet for {service.name}: no size is shown to keep {wanted}{doubt}")
     if size is None:
         nearest = _nearest(service, promise)
         return SizeAnswer(service, None, f"{service.name}: no measured size keeps {wanted}; {nearest}")
     point, several = size.point.point, size.replicas > 1
-    replicas = f"{size.replicas} replicas of " if several else ""
     latency = size.point.figure(promise.latency) if promise.latency else None
     measured = [
         f"{with_interval(size.point.rate, figure)} requests/s",
@@ -250,9 +255,13 @@ def _answer(service: Service, promise: Promise | None) -> SizeAnswer:
         count(point.clients, "client") if point.clients else "",
         f"{_load_words(point)}{' (one replica alone; several were not measured together)' if several else ''}",
     ]
-    cores = f"{replicas}{count(point.cores, 'core')}"
-    sentence = f"{service.name}: {cores} for {wanted}: measured {', '.join(filter(None, measured))}"
+    sentence = f"{service.name}: {_size_words(size)} for {wanted}: measured {', '.join(filter(None, measured))}{doubt}"
     return SizeAnswer(service, size, sentence)
+
+
+def _size_words(size: Size) -> str:
+    replicas = f"{size.replicas} replicas of " if size.replicas > 1 else ""
+    return f"{replicas}{count(size.point.point.cores, 'core')}"
 
 
 def _load_words(point: Point) -> str:

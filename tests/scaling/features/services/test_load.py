@@ -3,8 +3,9 @@ from math import sqrt
 import pytest
 
 from scaling.analysis.rules import Verdict
-from scaling.features.services.load import Promise, curves, doubts, latencies, services, smallest
-from tests.scaling.features.services.loads import grid, point, summaries, usl
+from scaling.analysis.summary import summarize
+from scaling.features.services.load import Promise, curves, doubts, latencies, services, smallest, unproven
+from tests.scaling.features.services.loads import grid, launches, point, summaries, usl
 
 
 def test_the_curve_over_clients_finds_the_law_and_its_peak():
@@ -64,6 +65,17 @@ def test_replicas_are_named_where_no_server_is_enough():
     size = smallest(service, Promise(40000.0, 0.01, "p99"))
     assert size.replicas > 1
     assert size.replicas * size.point.rate.low >= 40000.0
+
+
+def test_a_point_without_an_interval_promises_nothing_and_is_named_as_a_smaller_size():
+    (alone, *_), larger = launches(point(1, 8), 1000.0), launches(point(2, 8), 1800.0)
+    (service,) = services(summarize([alone]))
+    assert smallest(service, Promise(900.0)) is None
+    assert unproven(service, Promise(900.0), None).point.point.cores == 1
+    (both,) = services(summarize([alone, *larger]))
+    size = smallest(both, Promise(900.0, 0.01, "p99"))
+    assert (size.point.point.cores, unproven(both, Promise(900.0), size).point.point.cores) == (2, 1)
+    assert unproven(both, Promise(1500.0), size) is None
 
 
 def test_a_rate_that_was_offered_and_kept_counts_as_that_rate():
