@@ -11,6 +11,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
+from scaling.analysis import rules
 from scaling.analysis.decomposition import Decomposition
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt, Verdict
@@ -219,7 +220,7 @@ def verdict_words(scaled: ScalingPoint) -> str:
     against = [doubt.rule for doubt in scaled.all_doubts if verdict is Verdict.OK or doubt.rule.spoils]
     names = ", ".join(dict.fromkeys(rule.name for rule in against))
     if verdict is Verdict.IMPRECISE:
-        return f"imprecise ({_width(scaled)})"
+        return f"imprecise ({_why_imprecise(scaled)})"
     if scaled.at_least is not None:
         return f"disturbed: at least {scaled.at_least:.3g} ×"
     if scaled.at_most is not None:
@@ -227,11 +228,18 @@ def verdict_words(scaled: ScalingPoint) -> str:
     return VERDICT_WORDS[verdict] + (f": {names}" if names else "")
 
 
-def _width(scaled: ScalingPoint) -> str:
-    """The wider half interval, of the speedup or the step time, or why it is unknown."""
-    known = [figure.half_width for figure in (scaled.speedup, scaled.summary.step) if figure]
-    half_width = max(filter(None, known), default=None)
-    return f"± {share(half_width)}" if half_width else "1 launch" if scaled.summary.launch_count == 1 else "no interval"
+def _why_imprecise(scaled: ScalingPoint) -> str:
+    """The wider half interval, of the speedup or the step time, if one is too wide; else the other reasons."""
+    broken = [doubt.rule for doubt in scaled.all_doubts if doubt.rule.verdict is Verdict.IMPRECISE]
+    launches = scaled.summary.launch_count
+    if rules.WIDE in broken:
+        known = (figure.half_width for figure in (scaled.speedup, scaled.summary.step) if figure)
+        return f"± {share(max(filter(None, known)))}"
+    if rules.FEW_LAUNCHES in broken:
+        return "1 launch" if launches == 1 else f"{launches} launches"
+    if rules.NO_ANSWER in broken:
+        return "no interval"
+    return ", ".join(dict.fromkeys(rule.name for rule in broken))
 
 
 def verdict_counts(verdicts: Iterable[Verdict]) -> str:

@@ -23,6 +23,11 @@ def at_two(*figures: float, doubts: tuple[Doubt, ...] = ()) -> ScalingPoint:
     return speedups(summarize([*one, *two]))[1]
 
 
+def adjusted(scaled):
+    doubts = (*scaled.summary.doubts, Doubt(rules.ADJUSTED, 0.2))
+    return replace(scaled, summary=replace(scaled.summary, doubts=doubts, verdict=Verdict.IMPRECISE))
+
+
 def test_every_rule_has_a_sentence():
     assert all(doubt_words(Doubt(rule, 0.5, "so")) for rule in RULES)
 
@@ -38,6 +43,8 @@ def test_a_sentence_says_in_how_many_launches():
         (at_two(0.5, 0.501, 0.499), "ok"),
         (at_two(0.5, 0.53, 0.56), "imprecise (± 14.1 %)"),
         (at_two(0.5), "imprecise (1 launch)"),
+        (at_two(0.5, 0.50001), "imprecise (2 launches)"),
+        (adjusted(at_two(0.5, 0.501, 0.499)), "imprecise (adjusted)"),
         (at_two(0.6, 0.5, 0.55, doubts=(STEAL,)), "disturbed: at least 2 ×"),
         (at_two(0.6, 0.5, 0.55, doubts=(Doubt(rules.STRAYED),)), "not valid: strayed"),
         (at_two(0.5, 0.9, 2.0), "imprecise (no interval)"),
