@@ -9,11 +9,15 @@ from rich.cells import cell_len
 
 from scaling.analysis.estimates import Estimate, finite
 from scaling.errors import count as count
+from scaling.errors import visible
 from scaling.study.planning import SETTINGS, Point, settings_words
 from scaling.study.spec import CAPS
 
 # The schema number of every JSON output. It changes when a key goes or changes its meaning.
 SCHEMA = 1
+
+# What Markdown would read as markup in a cell.
+MARKUP = str.maketrans({character: f"&#{ord(character)};" for character in "&<|`["})
 
 
 def point_words(point: Point) -> str:
@@ -31,8 +35,9 @@ def caps_words(point: Point) -> list[str]:
 
 def duration(seconds: float) -> str:
     """A step time in a fitting unit."""
+    rounded = float(f"{seconds:.4g}")
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= factor:
+        if rounded >= factor:
             return f"{seconds / factor:.4g} {unit}"
     return f"{seconds * 1e9:.4g} ns"
 
@@ -153,10 +158,10 @@ def text_lines(table: Table) -> list[str]:
 
 
 def markdown_lines(table: Table) -> list[str]:
-    """A table in Markdown; bars in cells are escaped."""
+    """A table in Markdown; no cell ends its column, starts code, a link or a tag, or moves a cursor."""
     headers = [header.removeprefix(">") for header in table.headers]
     rules = ["---:" if header.startswith(">") else "---" for header in table.headers]
-    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (headers, *table.rows)]
+    cells = [[visible(cell).translate(MARKUP) for cell in row] for row in (headers, *table.rows)]
     lines = [f"| {' | '.join(row)} |" for row in cells]
     return [lines[0], f"| {' | '.join(rules)} |", *lines[1:]]
 

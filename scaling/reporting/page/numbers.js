@@ -39,8 +39,9 @@ function count(number, noun) {
 
 // A step time in a fitting unit.
 function duration(seconds) {
+  const rounded = Number(general(seconds, 4));
   for (const [factor, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]) {
-    if (seconds >= factor) return `${general(seconds / factor, 4)} ${unit}`;
+    if (rounded >= factor) return `${general(seconds / factor, 4)} ${unit}`;
   }
   return `${general(seconds * 1e9, 4)} ns`;
 }

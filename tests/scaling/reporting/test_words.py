@@ -11,6 +11,7 @@ from scaling.reporting.words import (
     figure,
     interval_alone,
     long_duration,
+    markdown_lines,
     percent,
     text_lines,
     with_interval,
@@ -41,7 +42,18 @@ def test_a_count_agrees_with_its_noun():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(2.0, "2 s"), (0.0123, "12.3 ms"), (4.5e-6, "4.5 µs"), (7e-9, "7 ns"), (0.0, "0 ns")]
+    ("seconds", "words"),
+    [
+        (2.0, "2 s"),
+        (0.0123, "12.3 ms"),
+        (4.5e-6, "4.5 µs"),
+        (7e-9, "7 ns"),
+        (0.0, "0 ns"),
+        (0.99996, "1 s"),
+        (0.9999, "999.9 ms"),
+        (9.9996e-4, "1 ms"),
+        (9.9996e-7, "1 µs"),
+    ],
 )
 def test_a_step_time_has_the_unit_that_fits_it(seconds, words):
     assert duration(seconds) == words
@@ -76,3 +88,8 @@ def test_an_interval_alone_is_its_two_ends():
 def test_scripts_read_nothing_for_what_is_unknown_or_without_limit():
     assert estimate_facts(Estimate(6.0, 5.0, inf)) == {"value": 6.0, "low": 5.0, "high": None}
     assert estimate_facts(None) == {"value": None, "low": None, "high": None}
+
+
+def test_a_cell_of_markdown_is_text():
+    table = Table(("workload", ">n"), [("a|`b`<script>&[c](d)\x1b[31m\N{RIGHT-TO-LEFT OVERRIDE}\n", "1")])
+    assert markdown_lines(table)[2] == (r"| a&#124;&#96;b&#96;&#60;script>&#38;&#91;c](d)\x1b&#91;31m\u202e\n | 1 |")

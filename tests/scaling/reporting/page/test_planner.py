@@ -250,6 +250,7 @@ def test_numbers_are_written_as_the_terminal_writes_them(browser, plain):
     browser.open(plain / "report.html")
     chance = random.Random(7)
     numbers = [0.0, 0.5, 1.5, 2.5, 12.5, 0.125, 999.5, 9.995, 99999.95, 123456.5, 1e-5, 1e22, 5e-324, 1e60, -3.25]
+    numbers += [0.99995, 0.99996, 0.9999499, 9.9996e-4, 9.9995e-7]
     numbers += [10 ** chance.uniform(-12, 14) for _ in range(300)] + [chance.randint(0, 9999) / 8 for _ in range(300)]
     forms = "const { fixed, general, figure, percent, duration } = scaling.numbers;"
     written = browser.run(
