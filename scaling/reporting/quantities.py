@@ -229,12 +229,12 @@ def verdict_words(scaled: ScalingPoint) -> str:
 
 
 def _why_imprecise(scaled: ScalingPoint) -> str:
-    """The wider half interval, of the speedup or the step time, if one is too wide; else the other reasons."""
+    """The wider half interval, of the speedup or the step time, if that is too wide; else the other reasons."""
+    known = [figure.half_width for figure in (scaled.speedup, scaled.summary.step) if figure]
+    half_width, launches = max(filter(None, known), default=0.0), scaled.summary.launch_count
     broken = [doubt.rule for doubt in scaled.all_doubts if doubt.rule.verdict is Verdict.IMPRECISE]
-    launches = scaled.summary.launch_count
-    if rules.WIDE in broken:
-        known = (figure.half_width for figure in (scaled.speedup, scaled.summary.step) if figure)
-        return f"± {share(max(filter(None, known)))}"
+    if half_width > rules.WIDE.limit:
+        return f"± {share(half_width)}"
     if rules.FEW_LAUNCHES in broken:
         return "1 launch" if launches == 1 else f"{launches} launches"
     if rules.NO_ANSWER in broken:

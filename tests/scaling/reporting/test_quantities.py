@@ -5,6 +5,7 @@ import pytest
 from benchmarks.shared.machines import machine, study
 from benchmarks.shared.packs import PackedMachine, pack_study
 from scaling.analysis import rules
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import RULES, Doubt, Verdict
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import HostSlowdown, Launch, summarize
@@ -58,8 +59,10 @@ def test_the_width_of_an_imprecise_point_is_the_one_that_makes_it_so():
     rows = PackedMachine().rows(pack_study("launches = 3"))  # step times drift, and speedups from turns hardly do
     points = speedups(summarize(map(launch_of, rows)))
     two = next(point for point in points if (point.summary.point.cores, point.summary.point.replicas) == (2, 1))
-    widest = max(two.speedup.half_width, two.summary.step.half_width)
-    assert verdict_words(replace(two, doubts=(Doubt(rules.WIDE, widest),))) == f"imprecise (± {100 * widest:.1f} %)"
+    assert two.speedup.half_width < two.summary.step.half_width < rules.WIDE.limit
+    step = Estimate(1.0, 0.8, 1.3)
+    wide = replace(two, summary=replace(two.summary, step=step, verdict=Verdict.IMPRECISE))
+    assert verdict_words(wide) == "imprecise (± 25.0 %)"
 
 
 def test_verdicts_are_counted_from_good_to_bad():
