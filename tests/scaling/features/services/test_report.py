@@ -4,12 +4,14 @@ import re
 import pytest
 
 from scaling.analysis.speedup import speedups
+from scaling.analysis.summary import summarize
 from scaling.errors import FitError
 from scaling.features import ObjectiveQuestion
 from scaling.features.services.load import services
 from scaling.features.services.report import load_facts, loads_table, objective, quantities, sentences
 from scaling.reporting.deployment import deployment_lines
-from tests.scaling.features.services.loads import grid, point, summaries
+from tests.mentions import mentions
+from tests.scaling.features.services.loads import grid, launches, point, summaries
 
 NOTHING = dict.fromkeys(("throughput", "latency", "efficiency"))
 
@@ -50,6 +52,13 @@ def test_a_promise_that_nothing_keeps_is_no_answer_and_names_what_is_nearest():
     answer = objective(question(grid(), throughput=100.0, latency=0.001))
     assert not answer.is_answer
     assert "the lowest p99 is" in answer.sentences[0]
+
+
+def test_a_promise_of_a_point_without_an_interval_is_no_answer_and_the_sentence_says_why():
+    alone, *_ = launches(point(1, 8), 1000.0)
+    answer = objective(question(summarize([alone]), throughput=900.0))
+    assert not answer.is_answer
+    assert mentions(answer.sentences, "no answer yet for echo: … 900 requests/s; 1 core may do, … without an interval")
 
 
 @pytest.mark.parametrize(
