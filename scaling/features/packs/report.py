@@ -166,8 +166,10 @@ def _others(choice: Choice) -> list[str]:
     if hoped is not None and hoped.promised is not None and hoped.point.replicas > 1:
         measured = f"{_throughput_words(hoped)} items/s were measured" if hoped.throughput else "it was not measured"
         same = "the same division" if hoped is choice.best else "another division"
+        known = all(one.promised.is_answer for one in choice.series.filling if one.promised)
+        among = "" if known else "of the divisions whose promise has an interval, "
         sentences.append(
-            f"replicas measured alone promise the most with {division_words(hoped)}, {same}: "
+            f"{among}replicas measured alone promise the most with {division_words(hoped)}, {same}: "
             f"{with_interval(hoped.promised, figure)} items/s; {measured}"
         )
     if choice.unknown:

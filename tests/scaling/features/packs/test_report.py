@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.shared.machines import study
 from benchmarks.shared.packs import PackedMachine, model, pack_study
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.interference import PackedSeries, choose, packed_series, slowdowns
 from scaling.analysis.summary import summarize
 from scaling.features.packs.report import (
@@ -54,6 +55,14 @@ def test_the_recommendation_says_what_a_lone_replica_would_have_promised(series)
     assert mentions(first, "train 2 replicas of 4 cores … within 60 ms:")
     assert mentions(promised, "replicas measured alone promise the most with 4 × 2, … 72")
     assert re.search(r"with 4 × 2, another division: .*; (55\.9|56)\b", promised)  # 4 × 18.2 / 1.3
+
+
+def test_a_promise_without_an_interval_is_not_compared_and_the_sentence_says_so(series):
+    *others, last = series.divisions
+    promised = replace(last.lone, step=Estimate(last.lone.step.value))
+    unsure = replace(series, divisions=(*others, replace(last, lone=promised)))
+    _, sentence, *_ = choice_sentences(choose(unsure))
+    assert mentions(sentence, "of the divisions whose promise has an interval, replicas … the most with 4 × 2")
 
 
 def test_where_no_division_keeps_a_limit_the_nearest_is_named(series):
