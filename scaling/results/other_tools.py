@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from scaling.analysis.estimates import are_equal
 from scaling.analysis.series import Observation, Series, table_key, threads_on
 from scaling.errors import StoreError
 from scaling.results.csv_series import LEAST, read_csv_series
@@ -81,7 +82,7 @@ def _tool_files(folder: Path) -> list[Path]:
 
 def read_table(path: Path, options: TableOptions) -> Table:
     """Read the series of a file or a folder of files, identified by content; refuse unknown files."""
-    table = _read(path, options)
+    table = _equal_as_one(_read(path, options))
     if options.physical is None:
         return table
     series = tuple(threads_on(one, options.physical) for one in table.series)
@@ -92,6 +93,22 @@ def read_table(path: Path, options: TableOptions) -> Table:
             "number of the machine's physical cores"
         )
     return replace(table, series=series)
+
+
+def _equal_as_one(table: Table) -> Table:
+    """Equal times of a core count as one launch: they were rounded, so their spread is unknown, not zero."""
+    equal: list[float] = []
+
+    def as_one(observation: Observation) -> Observation:
+        if len(observation.launch_seconds) == 1 or not are_equal(observation.launch_seconds):
+            return observation
+        equal.append(observation.cores)
+        return replace(observation, launch_seconds=observation.launch_seconds[:1], blocks=observation.blocks[:1])
+
+    series = tuple(replace(one, observations=tuple(map(as_one, one.observations))) for one in table.series)
+    counts = ", ".join(f"{cores:g}" for cores in sorted({*equal}))
+    note = f"equal times on {counts} cores count as one launch each, since they were rounded"
+    return Table(series, (*table.notes, note)) if equal else table
 
 
 def _read(path: Path, options: TableOptions) -> Table:

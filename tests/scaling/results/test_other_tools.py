@@ -203,3 +203,11 @@ def test_numbers_beyond_any_measurement_are_refused(tmp_path, document, why):
 def test_a_csv_with_fields_beyond_any_measurement_is_refused(tmp_path, text, why):
     with pytest.raises(StoreError, match=why):
         read_table(written(tmp_path, text, "file.csv"), AS_IT_IS)
+
+
+def test_equal_times_are_rounded_ones_and_count_as_one_launch(tmp_path):
+    path = tmp_path / "coarse.csv"
+    path.write_text("cores,seconds\n1,2.02\n1,1.99\n2,1.1\n2,1.1\n4,0.65\n4,0.65\n")
+    table = read_table(path, AS_IT_IS)
+    assert [one.launch_seconds for one in table.series[0].observations] == [(2.02, 1.99), (1.1,), (0.65,)]
+    assert table.notes[-1].startswith("equal times on 2, 4 cores count as one launch")
