@@ -367,7 +367,7 @@ def next_cohort(space: Space, made: Sequence[CohortLogs], launches_left: int) ->
 
 def _next_confirmation(race: Race, launches_left: int) -> NextCohort | None:
     """One more cohort of winner, default and named settings until the gain is precise enough."""
-    challenger = _confirmed(race.made) or race.challenger
+    challenger = _confirmed(race) or race.challenger
     if challenger is None:
         return None
     number, gain = len(_confirming(race.made, challenger)), _gains(race.made, challenger).get(0)
@@ -387,7 +387,7 @@ def outcome(space: Space, made: Sequence[CohortLogs]) -> Outcome:
     failures = tuple(Competitor(one, race.launches[one], None, Standing.FAILED) for one in sorted(race.failed))
     if not {*race.launches} - race.failed:
         return Outcome(None, None, False, None, {}, 0, 0, failures)
-    challenger = _confirmed(made) or race.challenger
+    challenger = _confirmed(race) or race.challenger
     gains = {} if challenger is None else _gains(made, challenger)
     gain = gains.pop(0, None)
     beaten = challenger is not None and (0 in race.failed or (gain is not None and (gain.low or 0.0) > 1))
@@ -398,9 +398,10 @@ def outcome(space: Space, made: Sequence[CohortLogs]) -> Outcome:
     return Outcome(winner, challenger, beaten, gain, gains, len(confirming), disturbed, competitors)
 
 
-def _confirmed(made: Sequence[CohortLogs]) -> int | None:
-    """The winner of the latest confirmation, the last setting of its cohorts."""
-    return next(([*one.logs][-1] for one in reversed(made) if one.confirms), None)
+def _confirmed(race: Race) -> int | None:
+    """The winner of the latest confirmation, the last setting of its cohorts, unless it failed since."""
+    latest = next(([*one.logs][-1] for one in reversed(race.made) if one.confirms), None)
+    return None if latest in race.failed else latest
 
 
 def _confirming(made: Sequence[CohortLogs], challenger: int | None) -> list[CohortLogs]:

@@ -122,6 +122,23 @@ def test_the_gain_comes_from_the_launches_after_the_choice_alone():
     assert sum(gain.low <= 1 <= gain.high for gain in gains) >= 21
 
 
+def test_a_winner_that_fails_in_its_confirmation_is_followed_by_the_next_best():
+    unnamed = replace(SPACE, named=())
+    made = search(valley, grid=unnamed)
+    cut = next(number for number, one in enumerate(made) if one.confirms)
+    failed = outcome(unnamed, made[:cut]).challenger
+    made = [*made[:cut], CohortLogs({**made[cut].logs, failed: None}, confirms=True)]
+    following = next_cohort(unnamed, made, 40)
+    assert following.confirms
+    assert following.settings[0] == 0
+    next_best = following.settings[-1]
+    assert next_best not in (0, failed)
+    for number in range(CONFIRMATIONS):
+        made.append(CohortLogs({one: valley(GRID[one]) + 1e-4 * number * one for one in following.settings}, True))
+    ended = outcome(unnamed, made)
+    assert (ended.challenger, ended.winner, ended.beaten) == (next_best, next_best, True)
+
+
 def test_disturbed_launches_confirm_nothing():
     made = search(valley)
     challenger = outcome(SPACE, made).challenger
