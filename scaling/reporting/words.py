@@ -43,7 +43,9 @@ def duration(seconds: float) -> str:
 
 
 def long_duration(seconds: float) -> str:
-    """A duration in seconds, minutes or hours."""
+    """A duration in seconds, minutes or hours; below ten seconds in the unit of a step time."""
+    if 0.0 < (rounded := float(f"{seconds:.2g}")) < 10.0:
+        return duration(rounded)
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

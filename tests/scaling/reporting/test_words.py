@@ -59,7 +59,13 @@ def test_a_step_time_has_the_unit_that_fits_it(seconds, words):
     assert duration(seconds) == words
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(89, "89 s"), (90, "2 min"), (5399, "90 min"), (5400, "1.5 h")])
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        *((0, "0 s"), (0.0324, "32 ms"), (2.34, "2.3 s"), (9.96, "10 s"), (89, "89 s")),
+        *((90, "2 min"), (5399, "90 min"), (5400, "1.5 h")),
+    ],
+)
 def test_a_long_duration_is_rounded_as_a_person_says_it(seconds, words):
     assert long_duration(seconds) == words
 
