@@ -5,11 +5,23 @@ from typing import Annotated
 
 from typer import Exit, Option
 
-from scaling.analysis.sizing.question import Status
+from scaling.analysis.sizing.question import ASSURANCE, Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.results import Results, load
 from scaling.api.sizing import Answers, Limits, deadline_seconds, deployments, refuse_none, sizing_question
-from scaling.cli.options import Ceilings, Columns, CoresFrom, Json, Physical, Source, Verbose, Where, parse_columns
+from scaling.cli.options import (
+    Ceilings,
+    Columns,
+    CoresFrom,
+    Json,
+    Physical,
+    Source,
+    Verbose,
+    Where,
+    option_name,
+    parse_columns,
+    refuse_idle,
+)
 from scaling.cli.printing import print_answers, print_json, print_lines, print_most_important, print_notes, print_table
 from scaling.errors import FitError
 from scaling.features import Beside, ObjectiveAnswer, ObjectiveQuestion, features, node_types_at, resolve
@@ -47,9 +59,14 @@ def capacity(
         bool, Option("--cheapest", help="Find the size with the lowest cost per unit of work.")
     ] = False,
     core_hour: Annotated[float | None, Option(metavar="PRICE", help="Price of a core-hour; default 1.")] = None,
-    replica_hour: Annotated[float, Option(metavar="PRICE", help="Price of a replica-hour, excluding its cores.")] = 0.0,
-    gpu_hour: Annotated[float, Option(metavar="PRICE", help="Price of a GPU-hour, excluding cores.")] = 0.0,
-    assurance: Annotated[float, Option(metavar="P", help="Probability that a launch meets the target, 0-1.")] = 0.95,
+    replica_hour: Annotated[
+        float | None, Option(metavar="PRICE", help="Price of a replica-hour, excluding its cores.")
+    ] = None,
+    gpu_hour: Annotated[float | None, Option(metavar="PRICE", help="Price of a GPU-hour, excluding cores.")] = None,
+    assurance: Annotated[
+        float | None,
+        Option(metavar="P", help=f"Probability that a launch meets the target, 0-1; default {ASSURANCE:g}."),
+    ] = None,
     form: Annotated[
         str | None,
         Option("--format", metavar="|".join(FORMATS), help="Print the sizes as resource limits for a deployment."),
@@ -84,13 +101,21 @@ def capacity(
         "cheapest": 1.0 if cheapest else None,
     }
     _check_format(form, as_json)
-    if objective is not None:
-        _print_objective(load(source).where(where), objective, targets, quantile, as_json, form, ceilings)
-        return
-    price = Price(1.0 if core_hour is None else core_hour, replica_hour, gpu_hour)
-    details = {"quantile": quantile, "work": work, "epochs": epochs}
-    question = sizing_question({**targets, **details}, assurance, price, _option)
+    prices = {"core_hour": core_hour, "replica_hour": replica_hour, "gpu_hour": gpu_hour}
+    job = {"work": work, "epochs": epochs}
+    of_targets = {"assurance": assurance, **prices}
     results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns)).where(where)
+    if objective is not None:
+        refuse_idle(f"with --objective {objective}", **job, **of_targets)
+        _print_objective(results, objective, targets, quantile, as_json, form, ceilings)
+        return
+    price = Price(1.0 if core_hour is None else core_hour, replica_hour or 0.0, gpu_hour or 0.0)
+    question = sizing_question(
+        {**targets, "quantile": quantile, **job}, ASSURANCE if assurance is None else assurance, price, option_name
+    )
+    refuse_idle("without --objective energy", ceilings=ceilings)
+    if question is None:
+        refuse_idle("without a target such as --throughput", **of_targets)
     if core_hour is not None and results.has_node_types:
         raise FitError(
             f"--core-hour is one price, but {source} has several node types, each with its core_hour in cluster.toml; "
@@ -107,10 +132,6 @@ def capacity(
         _print_limits(results, answers, verbose, as_json)
     else:
         _print_answers(results, answers, verbose, as_json)
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _check_format(form: str | None, as_json: bool) -> None:

@@ -21,6 +21,7 @@ from scaling.cli.options import (
     Verbose,
     Where,
     parse_columns,
+    refuse_idle,
 )
 from scaling.cli.printing import print_json, print_lines, print_most_important, print_notes, print_table
 from scaling.errors import StoreError, StudyError
@@ -100,17 +101,27 @@ def compare(
     if any(between):
         if second is not None:
             raise StudyError(f"--between measures two variants of {first}; leave out {second}")
+        refuse_idle(
+            "with --between", across_machines=across_machines, cores_from=cores_from, column=columns, where=where
+        )
         job = prepare_comparison(str(first), between, output, settings or [], budget, full)
         comparison, folders = _measure_variants(job, between, redo_of(retry_failed, again), not no_wait, margin)
     else:
         if second is None:
             raise StudyError("pass two results folders, or one study with --between A B")
+        refuse_idle(
+            "without --between A B",
+            output=output,
+            set=settings,
+            budget=budget,
+            no_wait=no_wait,
+            retry_failed=retry_failed,
+            again=again,
+            full=full,
+        )
         results = [
             load(path, cores_from=cores_from, columns=parse_columns(columns)).where(where) for path in (first, second)
         ]
-        if budget is not None or full:
-            option = "--full" if budget is None else f"--budget {budget}"
-            raise StudyError(f"{option} needs --between A B; existing results are compared as they are")
         comparison = results[0].compare(results[1], across_machines=across_machines, margin=margin)
         folders = first, second
         if not (comparison.differences or comparison.failed):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from scaling.errors import FitError, StudyError
+from scaling.errors import FitError, ScalingError, StudyError
 from scaling.study.catalogue import read_catalogue
 from scaling.study.keys import did_you_mean
 from scaling.study.programs import FromShell, Variables
@@ -130,6 +130,19 @@ def parse_pairs(option: str, texts: list[str] | None, form: str) -> tuple[tuple[
         if not (name and value):
             raise StudyError(f"--{option} {name}: write {form}")
     return tuple((name, value) for name, _, value in pairs)
+
+
+def option_name(parameter: str) -> str:
+    """The option of a parameter of a command."""
+    return f"--{parameter.replace('_', '-')}"
+
+
+def refuse_idle(when: str, **options: object) -> None:
+    """Refuse options that would change nothing; an option that was left out is None, False or empty."""
+    if idle := [option_name(name) for name, value in options.items() if value not in (None, False, "")]:
+        raise ScalingError(
+            f"{' and '.join(idle)} would change nothing {when}; leave {'it' if len(idle) == 1 else 'them'} out"
+        )
 
 
 def check_target(target: float | None) -> None:

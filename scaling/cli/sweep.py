@@ -9,7 +9,7 @@ from typer import Argument, Exit, Option
 
 from scaling.api.measuring import Job, carry_out_job, prepare, redo_of, run_on_cluster
 from scaling.cli.measuring import Progress, answer_when_interrupted, finish, print_job_notes, print_plan
-from scaling.cli.options import Again, Full, NoWait, RetryFailed, Verbose
+from scaling.cli.options import Again, Full, NoWait, RetryFailed, Verbose, refuse_idle
 from scaling.errors import StudyError
 
 
@@ -50,6 +50,7 @@ def sweep(
     """
     redo = redo_of(retry_failed, again)
     if cluster is not None:
+        refuse_idle("with --cluster", no_wait=no_wait)
         if dry_run:
             raise StudyError(
                 "--dry-run does not work with --cluster, because only the nodes know their CPUs; leave out --dry-run"

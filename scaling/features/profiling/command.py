@@ -10,7 +10,7 @@ import typer
 from scaling.analysis.rules import Verdict
 from scaling.analysis.traces import traces_by_point
 from scaling.cli.measuring import Progress
-from scaling.cli.options import Full, Json, NoWait, RetryFailed
+from scaling.cli.options import Full, Json, NoWait, RetryFailed, refuse_idle
 from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
 from scaling.errors import StudyError
 from scaling.features.profiling import report
@@ -111,6 +111,18 @@ def profile(
     predicted = threads_to_predict(predict)
     elsewhere = _elsewhere(predicted, on_machine, ceilings, measured)
     if all(name not in read_catalogue() and Path(name).is_dir() for name in workloads):
+        refuse_idle(
+            "for stored profiles",
+            mode=mode,
+            size=size,
+            threads=threads,
+            items=items,
+            launches=launches,
+            reproducible_to=reproducible_to,
+            no_wait=no_wait,
+            retry_failed=retry_failed,
+            full=full,
+        )
         traced = [row for name in workloads for row in read_traced_rows(Path(name))]
         _print(traced, as_json, predicted, elsewhere)
     else:

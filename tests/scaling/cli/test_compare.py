@@ -95,12 +95,12 @@ def test_one_folder_alone_is_answered_with_what_is_missing(tmp_path):
     assert "one study with --between" in completed.stderr
 
 
-@pytest.mark.parametrize("option", [("--budget", "1m"), ("--full",)])
+@pytest.mark.parametrize("option", [("--budget", "1m"), ("--full",), ("--again",), ("--set", "cores=1")])
 def test_options_of_measuring_are_refused_where_nothing_is_measured(tmp_path, option):
     folder = folder_of(tmp_path / "a", swept_rows())
     completed = scaling("compare", folder, folder, *option)
     assert completed.returncode == 2
-    assert "needs --between" in completed.stderr
+    assert f"{option[0]} would change nothing without --between A B; leave it out" in completed.stderr
 
 
 def loaded(rows):

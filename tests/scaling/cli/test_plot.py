@@ -39,6 +39,7 @@ def test_kinds_formats_and_the_place_can_be_chosen(folder, tmp_path):
             "unknown kind of figure 'eficiency'; did you mean 'efficiency'?; choose from efficiency, together,",
         ),
         (["efficiency", "--target", "0"], "--target is 0, but it must be a number above 0"),
+        (["efficiency", "--target", "3"], "--target would change nothing without the figure capacity; leave it out"),
         (["efficiency", "-o", "/proc/figures"], "/proc/figures cannot be written: "),
     ],
 )

@@ -122,6 +122,11 @@ def test_a_folder_of_traces_is_shown_again(profiled, folder):
     assert sum(facts[part] for part in parts) == pytest.approx(facts["wall_seconds"])
 
 
+def test_options_of_tracing_are_refused_for_stored_profiles():
+    completed = scaling("profile", EXAMPLES / "profiles-once", "--threads", 2, "--launches", 3)
+    assert "--threads and --launches would change nothing for stored profiles; leave them out" in complaint(completed)
+
+
 def test_a_folder_without_traces_is_refused(tmp_path):
     assert "traces.jsonl cannot be read" in complaint(scaling("profile", tmp_path))
 
