@@ -4,16 +4,24 @@ Each error has one sentence: the request, the facts, the remedy. The command lin
 other exception is a bug and keeps its traceback.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
 # Longer values are cut in messages, in characters.
 LONGEST_EXCERPT = 100
+# The most names in a sentence.
+MOST_NAMED = 6
 
 
 def count(number: int, noun: str) -> str:
     """'1 core', '2 cores'."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def few(names: Sequence[str]) -> str:
+    """The first few names, and the number of the others."""
+    first = names[:MOST_NAMED]
+    return ", ".join(first) + (f" and {len(names) - len(first)} more" if len(names) > len(first) else "")
 
 
 def visible(text: str, *, lines: bool = False) -> str:

@@ -17,7 +17,7 @@ from scaling.analysis.speedup import precision_of
 from scaling.analysis.summary import Launch
 from scaling.api.progress import Monitor, budget_sentence, watch, watcher
 from scaling.api.results import Results, load
-from scaling.errors import Interrupted, StoreError, StudyError, excerpt, to_install
+from scaling.errors import Interrupted, StoreError, StudyError, excerpt, few, to_install
 from scaling.features import engine, node_types_at
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.procfs import examine
@@ -55,9 +55,6 @@ from scaling.study.spec import GPU, Study, incompatibility, programs_of, study_f
 T = TypeVar("T")
 
 DEFAULT_FOLDER = Path("results")
-
-# At most this many dropped variables are named.
-MOST_NAMED = 6
 
 # At most this many lines of the stderr of a failing program are shown.
 LAST_LINES = 10
@@ -185,9 +182,8 @@ def _environment_notes(study: Study) -> list[str]:
     dropped = variables_not_passed(os.environ, known)
     if not dropped:
         return []
-    more = f" and {len(dropped) - MOST_NAMED} more" if len(dropped) > MOST_NAMED else ""
     return [
-        f"shell variables not passed to programs: {', '.join(dropped[:MOST_NAMED])}{more}; pass one with --env NAME in "
+        f"shell variables not passed to programs: {few(dropped)}; pass one with --env NAME in "
         "`scaling run`, `tune` or `pack`, or with env in a study"
     ]
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
-from scaling.errors import OtherSchemaError, StoreError
+from scaling.errors import OtherSchemaError, StoreError, few
 from scaling.results.files import (
     NOT_SUPPORTED,
     make_folder,
@@ -85,9 +85,10 @@ def _parse_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
         with open_regular(path) as lines:
             yield from _parse(path, lines, record_format)
     except OSError as error:
+        within = sorted(found.parent.name for found in folder.glob(f"*/{record_format.file}"))
+        remedy = f"one of its folders: {few(within)}" if within else f"a folder that {record_format.writer} has written"
         raise StoreError(
-            f"no results in {folder}: {record_format.file} cannot be read ({error.strerror}); pass a folder that "
-            f"{record_format.writer} has written"
+            f"no results in {folder}: {record_format.file} cannot be read ({error.strerror}); pass {remedy}"
         ) from error
 
 

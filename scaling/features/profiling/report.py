@@ -6,6 +6,7 @@ from typing import Any
 from scaling.analysis.estimates import Estimate, finite
 from scaling.analysis.rules import WIDEST_ANSWER, Verdict
 from scaling.analysis.traces import CLASSES, PURPOSES, op_class
+from scaling.errors import few
 from scaling.features.profiling.evaluation import LINKAGES, OpEvaluation, Scaling
 from scaling.features.profiling.laws import Loss, StepPrediction
 from scaling.features.profiling.other_machine import ElsewherePrediction, OtherMachine
@@ -29,7 +30,6 @@ from scaling.reporting.words import (
 
 # The largest losses are named op by op.
 NAMED_LOSSES = 3
-MOST_NAMED = 6
 LEAST_LOSS_SHARE = 0.05
 # A repeated profile should differ by less than this in every share.
 MOST_UNCERTAINTY = 0.02
@@ -276,7 +276,7 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
         yield f"op types of class other: {', '.join(unknown)}"
     lacking = [name for name, profile in zip(result.names, result.profiles, strict=True) if not profile.purpose_seconds]
     if lacking:
-        yield f"{_few(lacking)}: the version that made these traces did not record op purposes; trace again"
+        yield f"{few(lacking)}: the version that made these traces did not record op purposes; trace again"
     for profile in result.profiles:
         yield from _drift_remarks(
             profile, [launch for launch in result.stationarity if launch.trace.point == profile.point]
@@ -284,7 +284,7 @@ def op_remarks(result: OpEvaluation) -> Iterator[str]:
         yield from _launch_remarks(profile)
     lone = [scaling.name for scaling in result.scalings if not scaling.laws.times.freedom]
     if lone:
-        yield f"{_few(lone)}: one launch per number of threads gives no intervals; use --launches 3"
+        yield f"{few(lone)}: one launch per number of threads gives no intervals; use --launches 3"
     for scaling in result.scalings:
         yield from _prediction_remarks(scaling)
 
@@ -329,14 +329,8 @@ def _prediction_remarks(scaling: Scaling) -> Iterator[str]:
     if parts := by_ops.imprecise_parts.items():
         ranges = [f"{name} {interval_alone(seconds, duration, joint=' to ')}" for name, seconds in parts]
         yield (
-            f"{scaling.name}: the serial part of some ops is imprecise; on {threads} these ops may take: {_few(ranges)}"
+            f"{scaling.name}: the serial part of some ops is imprecise; on {threads} these ops may take: {few(ranges)}"
         )
-
-
-def _few(names: Sequence[str]) -> str:
-    """The first few names, and the number of the others."""
-    few = names[:MOST_NAMED]
-    return ", ".join(few) + (f" and {len(names) - len(few)} more" if len(names) > len(few) else "")
 
 
 def op_notes(evaluation: OpEvaluation) -> list[str]:

@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 from scaling.analysis.roofline import Ceilings, RooflinePoint
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import hollow_key, make_grid, mark_key, number_axis
-from scaling.reporting.plots.style import INK, SMALL_POINTS, colour, marker
+from scaling.reporting.plots.style import INK, colour, marker
 from scaling.reporting.words import count
 from scaling.reporting.words import figure as number_words
 
@@ -70,7 +70,9 @@ def _figure(panels: Sequence[Sequence[RooflinePoint]]) -> Figure:
                 color=colour(style),
                 markerfacecolor=colour(style) if network.valid else "none",
             )
-        grid.title(index, count(ceilings.cores, "core"))
+        peak, bandwidth = (ceilings.flops_per_second or 0.0) / 1e9, (ceilings.bytes_per_second or 0.0) / 1e9
+        roof = f"{number_words(peak)} GFLOP/s, {number_words(bandwidth)} GB/s"
+        grid.title(index, f"{count(ceilings.cores, 'core')}: {roof}")
     most = max(network.ceilings.flops_per_second or 1.0 for panel in panels for network in panel) / 1e9
     least = min(network.flops_per_second.value for panel in panels for network in panel) / 1e9
     grid.axes[0].set_ylim(least / 2.0, most * 2.0)
@@ -91,16 +93,6 @@ def _roof(axes: Axes, ceilings: Ceilings, panel: Sequence[RooflinePoint]) -> Non
     axes.plot(corners, roof, color=INK, linewidth=1.2, linestyle="--" if ceilings.doubtful else "-")
     axes.set_xscale("log")
     axes.set_yscale("log")
-    peak, bandwidth = (ceilings.flops_per_second or 0.0) / 1e9, (ceilings.bytes_per_second or 0.0) / 1e9
-    axes.annotate(
-        f"{number_words(peak)} GFLOP/s · {number_words(bandwidth)} GB/s",
-        (high, peak),
-        xytext=(-2, 3),
-        textcoords="offset points",
-        ha="right",
-        va="bottom",
-        fontsize=SMALL_POINTS - 0.5,
-    )
     axes.xaxis.set_major_formatter(lambda value, _: number_words(value))
     axes.xaxis.set_minor_locator(NullLocator())
 

@@ -165,7 +165,7 @@ def test_a_series_of_one_core_count_is_shown_beside_others(tmp_path):
     (tmp_path / "t.csv").write_text("series,cores,seconds\na,1,4\na,1,4.1\na,2,2.1\na,2,2.2\nb,4,3\nb,4,3.1\n")
     completed = scaling("show", tmp_path / "t.csv")
     assert completed.returncode == 0, completed.stderr
-    assert "no answer for b: it was measured on 4 cores only; measure other core counts too\n" in completed.stdout
+    assert "b was measured on 4 cores only; to size it, measure other counts too\n" in completed.stdout
     assert [line.split()[:2] for line in completed.stdout.splitlines()[-3:]] == [["a", "1"], ["a", "2"], ["b", "4"]]
     assert "series 'b'" not in completed.stderr
     assert "series 'b' was measured at one core count only (4)" in scaling("fit", tmp_path / "t.csv").stderr

@@ -42,6 +42,14 @@ def test_a_folder_without_the_file_is_refused_with_who_writes_it(tmp_path):
         list(read_lines(tmp_path, NUMBERS))
 
 
+def test_a_folder_of_such_folders_names_them(tmp_path):
+    for number in range(8):
+        (tmp_path / f"of-{number}").mkdir()
+        (tmp_path / f"of-{number}" / NUMBERS.file).write_text("")
+    with pytest.raises(StoreError, match="pass one of its folders: of-0, of-1, of-2, of-3, of-4, of-5 and 2 more"):
+        list(read_lines(tmp_path, NUMBERS))
+
+
 def test_links_and_pipes_in_the_place_of_the_file_are_refused(tmp_path):
     keys, folder = tmp_path / "authorized_keys", tmp_path / "received"
     folder.mkdir()

@@ -29,7 +29,10 @@ def test_the_roof_is_drawn_for_every_number_of_cores_with_networks_below_it():
     assert (vgg.get_xdata()[0], vgg.get_ydata()[0]) == pytest.approx((50.0, 60.0))
     assert "none" not in (vgg.get_markerfacecolor(), memnet.get_markerfacecolor())
     assert roof.get_linestyle() == "-"
-    assert [axes.get_title() for axes in (one, two)] == ["1 core", "2 cores"]
+    assert [axes.get_title() for axes in (one, two)] == [
+        "1 core: 100 GFLOP/s, 10 GB/s",
+        "2 cores: 200 GFLOP/s, 10 GB/s",
+    ]
 
 
 def test_a_network_that_is_not_valid_is_hollow_and_a_roof_that_is_not_is_dashed():
