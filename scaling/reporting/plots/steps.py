@@ -59,7 +59,7 @@ def steps(result: Evaluation) -> Drawing | NotDrawn:
             rows.setdefault(row.run.point, []).append(row)
     panels = [(line, groups) for line in series_lines(result) if (groups := _groups(line, rows))]
     if not panels:
-        return NotDrawn("no launch succeeded")
+        return NotDrawn("no launch has step times")
     caption = (
         "Every column is a launch, and every dash a step (if there are many, a selection spread evenly by rank). The "
         "heavy line is the step time of the launch, the mean of the steps of its quiet turns. Times are relative to "
