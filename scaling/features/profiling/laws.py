@@ -234,14 +234,12 @@ class LostPart:
 class Loss:
     """The efficiency of a step at n threads, and the time lost by part, the largest loss first.
 
-    The time is `measured` if these threads were traced, and else predicted by the laws. The loss is `significant` if
-    noise does not explain it, so that parts can be blamed.
+    The loss is `significant` if noise does not explain it, so that parts can be blamed.
     """
 
     threads: int
     lost_seconds: float
     efficiency: float
-    measured: bool
     significant: bool
     parts: tuple[LostPart, ...]
 
@@ -260,7 +258,6 @@ def loss(laws: StepLaws, threads: int) -> Loss:
         threads=threads,
         lost_seconds=float(totals[0]),
         efficiency=float(one[0].sum() / threads / here[0].sum()),
-        measured=threads in laws.times.threads,
         significant=laws.times.freedom > 0 and bool(min(totals[0], np.quantile(totals[1:], LOW)) > least),
         parts=tuple(sorted(parts, key=lambda part: -part.seconds)),
     )

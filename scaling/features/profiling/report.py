@@ -172,8 +172,7 @@ def op_loss_sentences(scaling: Scaling) -> list[str]:
 
 def loss_sentence(name: str, loss: Loss, freedom: int) -> str:
     """The efficiency of a subject on n threads, and the ops with the largest losses."""
-    predicted = "" if loss.measured else " (predicted)"
-    about = f"{name} at {count(loss.threads, 'thread')}{predicted}: efficiency {share(loss.efficiency)}"
+    about = f"{name} at {count(loss.threads, 'thread')}: efficiency {share(loss.efficiency)}"
     if not freedom:
         return f"{about}; one launch per number of threads cannot show which ops cause the loss; use --launches 3"
     if not loss.significant:
@@ -428,7 +427,7 @@ def _scaling_facts(scaling: Scaling) -> Facts:
         ],
         "losses": [
             {
-                **values(loss, "threads efficiency lost_seconds measured"),
+                **values(loss, "threads efficiency lost_seconds"),
                 "parts": [
                     {
                         "name": part.name,

@@ -47,10 +47,10 @@ BETWEEN = "#ffffff"
 PERCENT_PER_EM = 1.35
 
 
-def segment(axes: Axes, middle: float, left: float, width: float, part: str, label: str) -> None:
-    """Draw a piece of a horizontal bar in the colour of its part, with a label if it fits."""
+def segment(axes: Axes, middle: float, left: float, width: float, part: str, label: str, whole: float = 100.0) -> None:
+    """Draw a piece of a horizontal bar in the colour of its part, with a label if it fits on axes of length `whole`."""
     axes.barh(middle, width, 0.8, left, color=CLASS_COLOURS[part], edgecolor=BETWEEN, linewidth=0.5)
-    if ems(label) * PERCENT_PER_EM <= width:
+    if ems(label) * PERCENT_PER_EM * whole / 100.0 <= width:
         axes.text(
             left + width / 2.0,
             middle,
@@ -145,19 +145,17 @@ def op_losses(result: OpEvaluation) -> Drawing | NotDrawn:
     caption = (
         "Efficiency lost on the largest traced number of threads: how much longer a step takes than its time on one "
         "thread divided by the number of threads. Each bar divides the loss among ops, the largest first, coloured by "
-        "class. Ops that scale better than perfectly are left out."
+        "class. Ops that scale better than perfectly are left out, so that a bar may be longer than 100 %."
     )
     return Drawing(caption, _losses_figure(losses))
 
 
 def segments(loss: Loss) -> list[tuple[str, str, float]]:
     """Name, class, and percentage of each part with a loss, the largest first."""
-    lost = [part for part in loss.parts if part.seconds > 0.0]
-    whole = sum(part.seconds for part in lost)
     return [
-        (part.name, part.name if part.name in NOT_OPS else op_class(part.name), 100.0 * part.seconds / whole)
-        for part in lost
-        if part.seconds >= 0.002 * whole
+        (part.name, part.name if part.name in NOT_OPS else op_class(part.name), 100.0 * part.share.value)
+        for part in loss.parts
+        if part.share.value >= 0.002
     ]
 
 
@@ -165,10 +163,12 @@ def _losses_figure(losses: Sequence[tuple[str, Loss]]) -> Figure:
     figure = Figure(figsize=(LOSSES_WIDTH_INCHES, 1.2 + LOSS_BAR_INCHES * len(losses)), layout="constrained")
     axes = figure.add_subplot()
     shown: set[str] = set()
-    for index, (_, loss) in enumerate(losses):
+    bars = [segments(loss) for _, loss in losses]
+    longest = max(100.0, *(sum(percent for _, _, percent in bar) for bar in bars))
+    for index, bar in enumerate(bars):
         left = 0.0
-        for name, part, percent in segments(loss):
-            segment(axes, index, left, percent, part, f"{name} {percent:.0f}")
+        for name, part, percent in bar:
+            segment(axes, index, left, percent, part, f"{name} {percent:.0f}", longest)
             shown.add(part)
             left += percent
     labels = [
@@ -177,7 +177,7 @@ def _losses_figure(losses: Sequence[tuple[str, Loss]]) -> Figure:
     ]
     axes.set_yticks(range(len(losses)), labels)
     axes.set_ylim(len(losses) - 0.5, -0.5)
-    axes.set_xlim(0.0, 100.0)
+    axes.set_xlim(0.0, longest)
     axes.set_xlabel("share of the loss, %")
     return _finish_bars(figure, shown)
 

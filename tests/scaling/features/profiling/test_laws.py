@@ -54,13 +54,11 @@ def test_lost_efficiency_is_attributed_to_the_ops_that_lost_it():
     assert loss_on_eight.parts[0].name == "ApplyAdam"
     assert loss_on_eight.efficiency == pytest.approx(seconds_on(1) / 8 / seconds_on(8))
     assert loss_on_eight.significant
-    assert not loss_on_eight.measured
 
 
-def test_a_loss_that_was_measured_is_not_predicted():
+def test_the_loss_on_traced_threads_comes_from_their_traces():
     slow = {**CONVOLUTIONAL, "Tile": (10.0, 3.0, 1)}  # gets slower with threads, which no law says
     lost = loss(laws_of(part_times([*amdahl_traces(slow, threads=(1, 2, 4))])), 4)
-    assert lost.measured
     assert lost.parts[0].name == "Tile"
     assert lost.parts[0].seconds == pytest.approx(0.010 * (3 - 2 / 4) - 0.010 / 4)
 
