@@ -25,6 +25,9 @@ from scaling.study.spec import PROGRAM_MODE, Study
 
 QUESTION = "How does it scale, and so how many cores should it get?"
 
+# The first line of a file that a function is written to; other files are not replaced.
+WRITTEN = b"# Written by scaling.measure, which replaces this file.\n"
+
 
 def measure(
     subject: Callable[..., object] | Sequence[str] | Program,
@@ -88,9 +91,14 @@ def _own_file(function: FunctionType) -> Path | None:
 def _write(function: FunctionType, path: Path) -> Path:
     parts: dict[str, str] = {}
     _add(function.__name__, function, function.__name__, parts)
+    if path.is_file() and not path.read_bytes().startswith(WRITTEN):
+        raise StudyError(
+            f"{path} was not written by `scaling.measure`, so it is not replaced; rename the function, or choose "
+            "another folder with `folder=`"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_output(path) as file:
-        file.write("\n\n".join(parts.values()).encode() + b"\n")
+        file.write(WRITTEN + "\n\n".join(parts.values()).encode() + b"\n")
     return path
 
 

@@ -71,6 +71,15 @@ def test_plain_values_around_a_function_are_written_and_others_refused(cell, mea
         measured(cell.lost, tmp_path / "lost")
 
 
+def test_a_function_replaces_its_own_file_only(cell, measured, tmp_path):
+    for _ in range(2):
+        measured(cell.work, tmp_path / "work")
+    (tmp_path / "inner.py").write_text("mine")
+    with pytest.raises(StudyError, match="so it is not replaced"):
+        measured(cell.inner, tmp_path / "inner")
+    assert (tmp_path / "inner.py").read_text() == "mine"
+
+
 @pytest.mark.parametrize("subject", [print, int, "lambda"])
 def test_what_has_no_source_is_refused(cell, measured, tmp_path, subject):
     with pytest.raises(StudyError, match="define"):
