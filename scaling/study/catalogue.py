@@ -209,9 +209,12 @@ def _has_no_framework(parsed: Workload, catalogue: Mapping[str, Entry]) -> bool:
 
 
 def uses_framework(text: str) -> bool:
-    """Whether a workload may use a framework, as the networks of the catalogue do and a user's file may."""
+    """Whether a workload may use a framework, as the networks of the catalogue do and a user's file may.
+
+    The name of a program, such as bench.sh, is not an entry of `workloads`; it has no colon.
+    """
     catalogue = read_catalogue()
-    parsed = workload(text) if "." in text or text.split()[0] in catalogue else None
+    parsed = workload(text) if ":" in text or text.split()[0] in catalogue else None
     return parsed is not None and not _has_no_framework(parsed, catalogue)
 
 

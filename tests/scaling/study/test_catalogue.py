@@ -16,6 +16,7 @@ from scaling.study.catalogue import (
     read_catalogue,
     read_study_text,
     ready_made,
+    uses_framework,
 )
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
@@ -102,6 +103,13 @@ def test_operations_are_traced_under_tensorflow_alone():
 def test_programs_and_files_of_ones_own_need_no_extra():
     own = study('workloads = ["command: true", "mine.py:build", "stream", "calibrated serial=0.2"]')
     assert missing_extras(own, read_catalogue(), is_installed=lambda extra: False) == {}
+
+
+@pytest.mark.parametrize("name", ["sort", "bench.sh", "train.py", "prog-1.2", "calibrated serial=0.1", "command: ./a"])
+def test_a_program_uses_no_framework_whatever_its_name(name):
+    assert not uses_framework(name)
+    assert uses_framework("alexnet")
+    assert uses_framework("mine.py:build")
 
 
 def test_every_workload_that_imports_keras_names_its_extra():
