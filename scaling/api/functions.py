@@ -10,6 +10,7 @@ import inspect
 import linecache
 import sys
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from textwrap import dedent
 from types import FunctionType, ModuleType
@@ -108,17 +109,43 @@ def _add(name: str, value: object, function: str, parts: dict[str, str]) -> None
         return
     parts[name] = ""  # a function may call itself
     if isinstance(value, ModuleType):
-        text = f"import {value.__name__} as {name}"
+        text = f"{_own_path(value)}import {value.__name__} as {name}"
     elif _is_importable(value):
-        text = f"from {value.__module__} import {value.__name__} as {name}"  # type: ignore[attr-defined]
+        module, known = sys.modules[value.__module__], value.__name__  # type: ignore[attr-defined]
+        text = f"{_own_path(module)}from {module.__name__} import {known} as {name}"
     elif isinstance(value, FunctionType | type):
         text = _source(value)
         for used, definition in _names_used(value, text):
             _add(used, definition, function, parts)
+            if isinstance(definition, ModuleType):
+                parts.update(_submodules(used, definition, text))
     else:
         text = f"{name} = {_literal(name, value, function)}"
     del parts[name]
     parts[name] = text
+
+
+def _own_path(module: ModuleType) -> str:
+    """A line that lets the file import a user's own module, with its digest; empty for an installed module."""
+    if not getattr(module, "__file__", None):
+        return ""
+    file = Path(module.__file__ or "").absolute()
+    if "site-packages" in file.parts or any(map(file.is_relative_to, (sys.prefix, sys.base_prefix))):
+        return ""
+    folder = file.parents[module.__name__.count(".") + hasattr(module, "__path__")]
+    return f"__import__('sys').path.append({str(folder)!r})  # {sha256(file.read_bytes()).hexdigest()[:16]}\n"
+
+
+def _submodules(name: str, module: ModuleType, text: str) -> dict[str, str]:
+    """Imports of the submodules that a source uses by their dotted names, such as concurrent.futures."""
+    imports = {}
+    for node in ast.walk(ast.parse(text)):
+        parts = ast.unparse(node).split(".") if isinstance(node, ast.Attribute) else []
+        if len(parts) > 1 and parts[0] == name:
+            dotted = ".".join([module.__name__, *parts[1:]])
+            if dotted in sys.modules:
+                imports[dotted] = f"__import__({dotted!r})"
+    return imports
 
 
 def _is_importable(value: object) -> bool:
@@ -129,7 +156,7 @@ def _is_importable(value: object) -> bool:
 
 def _source(value: FunctionType | type) -> str:
     try:
-        text = dedent(inspect.getsource(value)) if isinstance(value, FunctionType) else _class_source(value)
+        text = dedent(_class_source(value) if isinstance(value, type) else inspect.getsource(value))
         tree = ast.parse(text).body[0]
     except (OSError, TypeError, SyntaxError, StopIteration):
         tree = None
@@ -139,12 +166,16 @@ def _source(value: FunctionType | type) -> str:
 
 
 def _class_source(value: type) -> str:
-    """The source of a class from its notebook cell, which inspect does not find."""
-    method = next(one for one in vars(value).values() if isinstance(one, FunctionType))
-    cell = "".join(linecache.getlines(method.__code__.co_filename))
-    nodes = ast.walk(ast.parse(cell))
+    """The source of a class with its decorators, also from a notebook's cell, in which inspect does not find it."""
+    try:
+        return inspect.getsource(value)
+    except (OSError, TypeError):
+        methods = [one for one in vars(value).values() if isinstance(one, FunctionType)]
+    cell = next(filter(None, (linecache.getlines(method.__code__.co_filename) for method in methods)))
+    nodes = ast.walk(ast.parse("".join(cell)))
     node = next(one for one in nodes if isinstance(one, ast.ClassDef) and one.name == value.__name__)
-    return dedent(ast.get_source_segment(cell, node, padded=True) or "")
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return "".join(cell[first - 1 : node.end_lineno])
 
 
 def _names_used(value: FunctionType | type, text: str) -> list[tuple[str, object]]:
@@ -154,7 +185,8 @@ def _names_used(value: FunctionType | type, text: str) -> list[tuple[str, object
     if isinstance(value, FunctionType):
         known = {**value.__globals__, **inspect.getclosurevars(value).nonlocals}
     names = {node.id: None for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-    return [(name, known[name]) for name in names if name in known and not hasattr(builtins, name)]
+    used = [(name, known[name]) for name in names if name in known]
+    return [(name, one) for name, one in used if one is not getattr(builtins, name, known)]
 
 
 def _literal(name: str, value: object, function: str) -> str:

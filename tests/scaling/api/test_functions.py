@@ -39,14 +39,43 @@ short = lambda: 1
 """
 
 
+USING = """
+import xml.dom
+import of_mine
+from dataclasses import dataclass
+from math import fsum as sum
+from of_mine import one
+
+@dataclass
+class Pair:
+    first: int
+
+    def sum(self):
+        return self.first
+
+def use():
+    return xml.dom.Node.__name__, of_mine.one(), one(), Pair(3).sum(), sum([3, 4])
+"""
+
+
 @pytest.fixture
-def cell(monkeypatch):
-    """What a notebook has: names of a main module whose source is known without a file."""
-    main = ModuleType("__main__")
-    monkeypatch.setitem(sys.modules, "__main__", main)
-    monkeypatch.setitem(linecache.cache, "<cell>", (len(CELL), None, CELL.splitlines(True), "<cell>"))
-    exec(compile(CELL, "<cell>", "exec"), vars(main))
-    return main
+def notebook(monkeypatch):
+    """What a notebook has after a cell: names of a main module whose source is known without a file."""
+
+    def run(cell):
+        main = ModuleType("__main__")
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        monkeypatch.setitem(linecache.cache, "<cell>", (len(cell), None, cell.splitlines(True), "<cell>"))
+        exec(compile(cell, "<cell>", "exec"), vars(main))
+        return main
+
+    return run
+
+
+@pytest.fixture
+def cell(notebook):
+    """The names of the cell of most tests."""
+    return notebook(CELL)
 
 
 @pytest.fixture
@@ -69,6 +98,21 @@ def test_plain_values_around_a_function_are_written_and_others_refused(cell, mea
     assert runpy.run_path(str(tmp_path / "use.py"))["use"]() == [1, 2]
     with pytest.raises(StudyError, match="uses 'data' of type object"):
         measured(cell.lost, tmp_path / "lost")
+
+
+def test_a_file_has_the_submodules_own_modules_decorators_and_hidden_builtins_of_its_function(
+    notebook, measured, tmp_path, monkeypatch
+):
+    (tmp_path / "of_mine.py").write_text("def one(): return 1")
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        main = notebook(USING)
+    measured(main.use, tmp_path / "results" / "use")
+    monkeypatch.delitem(sys.modules, "of_mine")
+    monkeypatch.delattr("xml.dom")
+    monkeypatch.delitem(sys.modules, "xml.dom")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert runpy.run_path(str(tmp_path / "results/use.py"))["use"]() == ("Node", 1, 1, 3, 7.0)
 
 
 def test_a_function_replaces_its_own_file_only(cell, measured, tmp_path):
