@@ -5,6 +5,7 @@ net.py:factory width=64        a factory in a user's own file
 command: ./prog -t {threads}   any program; a [[programs]] table can say more about one
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +14,9 @@ from scaling.study.keys import did_you_mean
 from scaling.study.programs import check_placeholders, split_line
 
 COMMAND = "command:"
+
+# A file and a function in it, of which the path may have spaces; options have '='.
+FILE = re.compile(r"[^=]+?\.py(:\S*)?(?!\S)")
 
 Option = bool | int | float | str
 Options = tuple[tuple[str, Option], ...]
@@ -77,7 +81,9 @@ def workload(text: str) -> Workload:
         argv = split_line(f"workload '{text}'", text.removeprefix(COMMAND))
         check_placeholders(f"workload '{text}'", argv)
         return Command(argv)
-    name, *settings = text.split()
+    file = FILE.match(text.strip())
+    name = file[0] if file else (text.split() or [""])[0]
+    settings = text.strip().removeprefix(name).split()
     options = tuple(_option(text, setting) for setting in settings)
     path, colon, factory = name.rpartition(":")
     if name.endswith(".py"):

@@ -18,6 +18,12 @@ def test_a_file_and_a_function_make_a_users_own_workload():
     assert workload("nets/mine.py:build width=64") == OwnFile("nets/mine.py", "build", (("width", 64),))
 
 
+@pytest.mark.parametrize("path", ["my nets/mine.py", "/a b/c  d/e.py", "a=b/mine.py", "my.python/mine.py"])
+def test_the_path_of_a_file_may_have_spaces(path):
+    assert workload(f"{path}:build") == OwnFile(path, "build")
+    assert workload(f"{path}:build file=other.py") == OwnFile(path, "build", (("file", "other.py"),))
+
+
 def test_a_command_is_split_without_a_shell():
     assert workload("command: ./prog --name 'a b' $HOME; -t {intra}") == Command(
         ("./prog", "--name", "a b", "$HOME;", "-t", "{intra}")
