@@ -71,6 +71,7 @@ Variables = tuple[tuple[VariableName, str | FromShell], ...]
 # A line to split as a shell would, or its words.
 CommandLine = Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
 Executions = Annotated[int, Meta(ge=1, le=65536)]
+NAME_LENGTH = 100
 
 
 def _pairs(value: object) -> object:
@@ -82,11 +83,15 @@ _PATTERN = Key("a regular expression with one group, the number")
 
 
 def program_name(words: Sequence[str]) -> str:
-    """A default name for a program: its file, or the script of an interpreter."""
-    first, *others = " ".join(words).split() or [""]
+    """A default name for a program: its file, or the script of an interpreter, with '-' for what a name cannot have.
+
+    A single word is a line, as for a shell.
+    """
+    first, *others = (" ".join(words).split() if len(words) == 1 else words) or [""]
     name = PurePath(first).name
     script = PurePath(others[0]).name if others and INTERPRETER.fullmatch(name) else ""
-    return script if re.fullmatch(r"[\w+][\w.+-]*", script) else name
+    chosen = script if re.fullmatch(r"[\w+][\w.+ -]*", script) else name
+    return re.sub(r"[^\w.+-]+", "-", chosen[:NAME_LENGTH])
 
 
 @keyed(lambda problem: StudyError(f"programs: {problem}"))
@@ -98,7 +103,9 @@ class Program:
     the output: a program that runs for a fixed time is judged by its throughput.
     """
 
-    name: Annotated[str, Meta(pattern=r"^[\w.+-]+$", max_length=100), Key("a name of letters, digits and . _ + -")]
+    name: Annotated[
+        str, Meta(pattern=r"^[\w.+-]+$", max_length=NAME_LENGTH), Key("a name of letters, digits and . _ + -")
+    ]
     command: Annotated[CommandLine, _COMMAND]
     env: Annotated[Variables, Key('a table such as { KEY = "value", FROM_THE_SHELL = {} }', _pairs)] = ()
     cwd: Annotated[str | None, Key("a folder")] = None

@@ -53,6 +53,19 @@ def test_a_program_without_a_name_is_called_by_its_file_or_by_the_script_it_is_g
     assert program_name(line.split()) == program_name([line]) == name
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("/opt/My Tools/my prog", "-n", "4"), "my-prog"),
+        (("python3", "/a b/my script.py"), "my-script.py"),
+        (("./a@b(1)",), "a-b-1-"),
+        (("./" + 200 * "a",), 100 * "a"),
+    ],
+)
+def test_a_default_name_is_a_name_that_a_program_may_have(words, name):
+    assert Program(name=program_name(words), command=words).name == name
+
+
 def test_points_of_a_program_have_its_name_and_no_mode():
     runs = plan(read(TOML), machine(4)).runs
     assert {run.point.workload for run in runs} == {"zstd", "sysbench"}
