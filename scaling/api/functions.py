@@ -21,7 +21,7 @@ from scaling.api.results import Results
 from scaling.errors import StudyError
 from scaling.results.files import open_output
 from scaling.running.environment import INTRA_VARIABLES
-from scaling.study.programs import Program, program_name
+from scaling.study.programs import THREAD_VARIABLES, Program, program_name
 from scaling.study.spec import PROGRAM_MODE, Study
 
 QUESTION = "How does it scale, and so how many cores should it get?"
@@ -56,6 +56,11 @@ def measure(
             subject if isinstance(subject, Program) else Program(name=program_name(subject), command=tuple(subject))
         )
         defaults = {"programs": [program], "name": program.name, "launches": 10}
+        if threads is not None and threads not in THREAD_VARIABLES:
+            raise StudyError(
+                f"threads = '{threads}' names no parameter, since {program.name} is a program; put {{threads}} among "
+                "its words, or into `env` of a `scaling.Program`"
+            )
     study = Study(**{"question": QUESTION, **defaults, **keys})
     return run(study, folder, budget=budget, again=again, wait=wait, progress=progress)
 

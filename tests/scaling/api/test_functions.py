@@ -148,3 +148,9 @@ def test_a_program_is_given_by_its_words_or_described(measured):
     by_words = measured(["zstd", "-T{threads}", "data"])
     assert by_words.programs == (Program(name="zstd", command=("zstd", "-T{threads}", "data")),)
     assert measured(by_words.programs[0], launches=3) == measured(["zstd", "-T{threads}", "data"], launches=3)
+
+
+def test_a_program_has_no_parameter_for_its_threads(measured):
+    assert measured(["zstd"], threads="OMP_NUM_THREADS") == measured(["zstd"])
+    with pytest.raises(StudyError, match=r"put \{threads\} among its words"):
+        measured(["zstd"], threads="workers")
