@@ -242,7 +242,7 @@ def _check_names(study: Study) -> None:
     unknown = next((name for name in study.beside if name not in names), None)
     if unknown is not None:
         raise StudyError(f"key 'beside' names '{unknown}', which the study does not measure; add it to 'workloads'")
-    fixed = [program.name for program in study.programs if not program.scales_items]
+    fixed = [name for name, program in programs_of(study).items() if not program.scales_items]
     if study.scale == "weak" and fixed:
         raise StudyError(
             f"program '{fixed[0]}' does the same work on any number of cores, so scale = 'weak' would measure nothing; "

@@ -116,7 +116,10 @@ def test_a_study_of_nothing_is_refused():
 def test_weak_scaling_needs_a_program_that_is_told_its_items():
     with pytest.raises(StudyError, match="same work on any"):
         Study(programs=(Program(name="a", command="x {threads}"),), scale="weak")
+    with pytest.raises(StudyError, match=r"program 'command: x \{threads\}' does the same work on any"):
+        Study(workloads="command: x {threads}", scale="weak")
     assert Study(programs=(Program(name="a", command="x {items}"),), scale="weak").scale == "weak"
+    assert Study(workloads="command: x {items}", scale="weak").scale == "weak"
 
 
 def test_a_folder_takes_further_programs_but_none_that_was_described_otherwise():
