@@ -374,7 +374,7 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                 alone = Point(**here, **settings)
                 yield alone
                 if study.beside and alone.replicas == 1 and cores == most:
-                    yield from _pairs(study, alone, usable)
+                    yield from _pairs(study, alone, usable, notes)
 
 
 def _on_distinct_cpus(study: Study, topology: Topology, points: Sequence[Point], notes: dict[str, None]) -> list[Point]:
@@ -393,15 +393,17 @@ def _on_distinct_cpus(study: Study, topology: Topology, points: Sequence[Point],
     return [point for point in points if point.placement not in POLICIES or point.placement in kept.values()]
 
 
-def _pairs(study: Study, alone: Point, usable: int) -> Iterator[Point]:
+def _pairs(study: Study, alone: Point, usable: int, notes: dict[str, None]) -> Iterator[Point]:
     """A pack of a point and each workload of `beside`, on the same number of cores."""
-    if 2 * alone.cores <= usable:
-        itself = 2 in _replica_counts(study, alone.cores, alone.cores, usable, {})
-        for other in map(without_secrets, study.beside):
-            if other != alone.workload:
-                yield replace(alone, replicas=2, beside=other)
-            elif not itself:
-                yield replace(alone, replicas=2)
+    if 2 * alone.cores > usable:
+        notes[f"beside needs {2 * alone.cores} cores, but only {usable} can be used, so it is left out"] = None
+        return
+    itself = 2 in _replica_counts(study, alone.cores, alone.cores, usable, {})
+    for other in map(without_secrets, study.beside):
+        if other != alone.workload:
+            yield replace(alone, replicas=2, beside=other)
+        elif not itself:
+            yield replace(alone, replicas=2)
 
 
 def _replica_counts(study: Study, cores: int, most: int, usable: int, notes: dict[str, None]) -> list[int]:

@@ -114,6 +114,16 @@ def limits(toml: str, cores: int) -> list[tuple[int, float | None]]:
     return [(run.point.cores, run.point.quota) for run in plan(study(toml), machine(cores)).runs if run.launch == 1]
 
 
+def test_workloads_beside_each_other_that_do_not_fit_are_left_out_with_a_note():
+    toml = 'workloads = ["calibrated", "stream"]\nbeside = "stream"\n'
+    made = plan(study(toml), machine(4))
+    assert made.notes == ("beside needs 8 cores, but only 4 can be used, so it is left out",)
+    assert {run.point.beside for run in made.runs} == {None}
+    made = plan(study(toml + "cores = 2"), machine(4))
+    assert made.notes == ()
+    assert {run.point.beside for run in made.runs} == {None, "stream"}
+
+
 def test_quotas_are_an_axis_beside_one_core_without_a_quota():
     measured = limits("quota = [0.5, 2]\ncores = [2]\ndesign = 'turns'", 2)
     assert measured == [(1, None), (1, 0.5), (2, 0.5), (2, 2.0)]
