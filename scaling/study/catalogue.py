@@ -18,7 +18,7 @@ from scaling.errors import StudyError, to_install
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 from scaling.study.keys import LONGEST_TOML, did_you_mean
 from scaling.study.programs import Program
-from scaling.study.spec import CPU, Study
+from scaling.study.spec import CPU, OF_FRAMEWORKS, Study
 from scaling.study.workload import Command, Entry, Named, OwnFile, Workload, check_workload, workload
 
 # The first and the last traced step are dropped.
@@ -86,7 +86,7 @@ def check_workloads(study: Study, catalogue: Mapping[str, Entry]) -> None:
         if study.data != ("fixed",) and _is_not_network(parsed, catalogue):
             raise _unsuited(study, text, "data", "is not a network and has no batches")
         if _has_no_framework(parsed, catalogue):
-            for key, usual in (("framework", (TENSORFLOW,)), ("device", (CPU,))):
+            for key, usual in OF_FRAMEWORKS.items():
                 if getattr(study, key) != usual:
                     raise _unsuited(study, text, key, "uses no framework")
         if isinstance(parsed, Named) and True in study.jit and TENSORFLOW in study.framework:

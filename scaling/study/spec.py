@@ -210,6 +210,9 @@ class Study:
 # Keys that may change freely: words, and the number of launches.
 FREE = ("name", "question", "machine_name", "launches")
 
+# The keys that mean something under a framework only, with the values of everything else.
+OF_FRAMEWORKS = {"framework": (TENSORFLOW,), "device": (CPU,), "jit": (False,), "onednn": ("auto",)}
+
 # The keys whose values multiply into points; a results folder may grow along them only.
 AXES = tuple(name for name, key in keys_of(Study).items() if key.axis)
 
@@ -257,9 +260,9 @@ def _check_networks(study: Study) -> None:
             f"pipeline_threads is {list(study.pipeline_threads)}, but data is {list(study.data)}, which has no "
             "pipeline; add data = 'pipeline', or leave pipeline_threads out"
         )
-    for key, usual in (("data", "fixed"), ("framework", TENSORFLOW), ("device", CPU)):
+    for key, usual in {"data": ("fixed",), **OF_FRAMEWORKS}.items():
         values = getattr(study, key)
-        if study.programs and {*values} != {usual}:
+        if study.programs and values != usual:
             raise StudyError(
                 f"program '{study.programs[0].name}' is not a network, so {key} cannot be {list(values)}; leave {key} "
                 "out"

@@ -87,6 +87,15 @@ def test_what_uses_no_framework_has_no_other_one(name):
         check_workloads(study(f'workloads = ["fcn", "{name}"]\nframework = "torch"'), read_catalogue())
 
 
+@pytest.mark.parametrize("key", ["jit = [false, true]", "onednn = false"])
+def test_what_uses_no_framework_has_none_of_its_options(key):
+    for workload in ("calibrated", "command: true"):
+        with pytest.raises(StudyError, match=rf"workload '{workload}': it uses no framework, so {key.split()[0]} "):
+            check_workloads(study(f'workloads = ["fcn", "{workload}"]\n{key}'), read_catalogue())
+    with pytest.raises(StudyError, match=rf"program 'a' is not a network, so {key.split()[0]} cannot be"):
+        study(f'{key}\n[[programs]]\nname = "a"\ncommand = "true"')
+
+
 @pytest.mark.parametrize("name", ["calibrated", "command: true"])
 def test_what_uses_no_framework_has_no_other_device(name):
     with pytest.raises(StudyError, match=rf"workload '{name}': it uses no framework, so device cannot be"):
