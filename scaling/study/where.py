@@ -15,6 +15,8 @@ from scaling.study.planning import Point
 
 NAMES = tuple(one.name for one in fields(Point))
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {"<=": le, ">=": ge, "!=": ne, "=": eq, "<": lt, ">": gt}
+# The commas of a placement such as cpus:0,2 do not end a condition.
+BETWEEN_COMMAS = re.compile(r"(?:cpus:[\d,-]*\d|[^,])+")
 CONDITION = re.compile(rf"\s*(?P<name>\w+)\s*(?P<operator>{'|'.join(OPERATORS)})(?P<values>.*)", re.DOTALL)
 
 
@@ -44,7 +46,7 @@ Conditions = Sequence[Condition]
 
 def parse_where(text: str) -> tuple[Condition, ...]:
     """The conditions of a text such as 'workload=vgg|alexnet,cores<=8'."""
-    return tuple(map(_condition, filter(str.strip, text.split(","))))
+    return tuple(map(_condition, filter(str.strip, BETWEEN_COMMAS.findall(text))))
 
 
 def _condition(text: str) -> Condition:

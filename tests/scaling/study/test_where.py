@@ -47,3 +47,10 @@ def test_points_are_chosen_by_their_settings(text, holds):
 def test_a_condition_without_an_operator_or_a_value_is_refused(text, sentence):
     with pytest.raises(StudyError, match=sentence):
         parse_where(text)
+
+
+def test_a_list_of_cpus_is_one_value():
+    point = replace(POINT, placement="cpus:0,2-4,6")
+    for text in ("placement=cpus:0,2-4,6", "placement=compact|cpus:0,2-4,6,cores=8", "cores=8,placement=cpus:0,2-4,6"):
+        assert all(condition.holds(point) for condition in parse_where(text))
+    assert not parse_where("placement=cpus:0,2")[0].holds(point)
