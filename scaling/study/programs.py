@@ -165,7 +165,8 @@ class Program:
     @property
     def names(self) -> set[str]:
         """The placeholders that it uses."""
-        return names_in(word for line in self.lines.values() for word in self.argv(line))
+        variables = [value for _, value in self.env if isinstance(value, str)]
+        return names_in([*variables, *(word for line in self.lines.values() for word in self.argv(line))])
 
     def argv(self, line: CommandLine | None = None) -> tuple[str, ...]:
         """The words of its command or of another line, or of the shell that runs the line."""
@@ -186,11 +187,6 @@ class Program:
     def shell_variables(self) -> tuple[str, ...]:
         """The names of the variables that come from the shell."""
         return tuple(name for name, value in self.env if isinstance(value, FromShell))
-
-    @property
-    def scales_items(self) -> bool:
-        """Whether its command contains {items}."""
-        return "items" in names_in(self.argv())
 
 
 def _refuse_bytes(program: Program) -> None:

@@ -235,7 +235,7 @@ def _check_placements(study: Study) -> None:
 
 
 def _check_names(study: Study) -> None:
-    """Refuse a study without workloads, duplicate names, and programs whose work does not scale with weak scaling."""
+    """Refuse a study without workloads, duplicate names, and programs whose work does not depend on items that vary."""
     if not study.workloads and not study.programs:
         raise StudyError(f"key 'workloads' is missing; it takes {WORKLOADS}; or add [[programs]]")
     names = [*study.workloads, *(program.name for program in study.programs)]
@@ -245,11 +245,12 @@ def _check_names(study: Study) -> None:
     unknown = next((name for name in study.beside if name not in names), None)
     if unknown is not None:
         raise StudyError(f"key 'beside' names '{unknown}', which the study does not measure; add it to 'workloads'")
-    fixed = [name for name, program in programs_of(study).items() if not program.scales_items]
-    if study.scale == "weak" and fixed:
+    fixed = [name for name, program in programs_of(study).items() if "items" not in program.names]
+    if fixed and (study.scale == "weak" or len(study.items) > 1):
+        key = "scale = 'weak'" if study.scale == "weak" else f"items = {list(study.items)}"
         raise StudyError(
-            f"program '{fixed[0]}' does the same work on any number of cores, so scale = 'weak' would measure nothing; "
-            "put {items} into its command as the amount of work"
+            f"program '{fixed[0]}' does the same work whatever the items, so {key} would measure nothing; put "
+            "{items} into its command as the amount of work"
         )
 
 

@@ -52,7 +52,7 @@ def parse_where(text: str) -> tuple[Condition, ...]:
 def _condition(text: str) -> Condition:
     match = CONDITION.fullmatch(text)
     name = match["name"] if match else ""
-    if match is None or not match["values"].strip():
+    if match is None or not match["values"].strip(" ="):
         raise StudyError(
             f"where {excerpt(text)}: not a condition; write conditions such as workload=vgg, smt=1 or cores<=8, "
             "separated by commas"
@@ -60,7 +60,9 @@ def _condition(text: str) -> Condition:
     if name not in NAMES:
         known = ", ".join(NAMES)
         raise StudyError(f"where {excerpt(text)}: no setting '{name}'{did_you_mean(name, NAMES)}; choose from {known}")
-    return Condition(name, match["operator"], tuple(value.strip() for value in match["values"].split("|")))
+    return Condition(
+        name, match["operator"], tuple(value.strip() for value in match["values"].removeprefix("=").split("|"))
+    )
 
 
 def _number(value: object) -> float | None:

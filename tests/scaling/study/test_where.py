@@ -22,6 +22,7 @@ POINT = replace(first_run().point, workload="calibrated serial=0.1", mode="train
         ("cores<=8", True),
         ("cores<8", False),
         ("cores=4|8", True),
+        ("cores==8", True),
         ("cores>=2,cores<16,smt=1", True),
         ("cores!=8", False),
         ("intra=auto", True),
@@ -41,6 +42,7 @@ def test_points_are_chosen_by_their_settings(text, holds):
         ("core=1", "no setting 'core'; did you mean 'cores'\\?; choose from workload, mode, "),
         ("cores", "write conditions such as workload=vgg"),
         ("cores=", "not a condition"),
+        ("cores==", "not a condition"),
         ("=1", "not a condition"),
     ],
 )
