@@ -41,9 +41,17 @@ Size = Annotated[str | None, typer.Option(metavar="published|small", help="Size 
 ThreadCounts = Annotated[
     str | None, typer.Option(metavar="LIST", help="Numbers of intra-op threads, one per core, such as 1,2,4 or 1-8.")
 ]
-Inter = Annotated[int, typer.Option(metavar="N", help="Inter-op threads: how many ops may run at the same time.")]
+Inter = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Inter-op threads: how many ops may run at the same time; default: 1."),
+]
 Items = Annotated[int | None, typer.Option(metavar="N", help="Items per step; default: the workload's own.")]
-Steps = Annotated[int, typer.Option(metavar="N", help="Number of steps to trace; the first and the last are dropped.")]
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help=f"Number of steps to trace; the first and the last are dropped; default: {TRACED_STEPS}."
+    ),
+]
 Launches = Annotated[int | None, typer.Option(metavar="N", help="Number of processes to trace at each point.")]
 ReproducibleTo = Annotated[
     float | None,
@@ -53,8 +61,13 @@ ReproducibleTo = Annotated[
     ),
 ]
 Output = Annotated[
-    Path,
-    typer.Option("-o", "--output", metavar="DIR", help="Results folder; stored runs are not repeated."),
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help=f"Results folder; stored runs are not repeated; default: {DEFAULT_FOLDER}.",
+    ),
 ]
 Predict = Annotated[
     str | None,
@@ -85,12 +98,12 @@ def profile(
     mode: Mode = None,
     size: Size = None,
     threads: ThreadCounts = None,
-    inter: Inter = 1,
+    inter: Inter = None,
     items: Items = None,
-    steps: Steps = TRACED_STEPS,
+    steps: Steps = None,
     launches: Launches = None,
     reproducible_to: ReproducibleTo = None,
-    output: Output = DEFAULT_FOLDER,
+    output: Output = None,
     no_wait: NoWait = False,
     retry_failed: RetryFailed = False,
     predict: Predict = None,
@@ -116,9 +129,12 @@ def profile(
             mode=mode,
             size=size,
             threads=threads,
+            inter=inter,
             items=items,
+            steps=steps,
             launches=launches,
             reproducible_to=reproducible_to,
+            output=output,
             no_wait=no_wait,
             retry_failed=retry_failed,
             full=full,
@@ -127,8 +143,11 @@ def profile(
         _print(traced, as_json, predicted, elsewhere)
     else:
         given = {"modes": _split(mode), "size": size, "cores": threads, "items": items, "launches": launches}
-        settings = {"inter": inter} | {key: value for key, value in given.items() if value is not None}
-        job = prepare_profile(workloads, output, settings, steps, reproducible_to, full)
+        settings = {"inter": 1 if inter is None else inter} | {
+            key: value for key, value in given.items() if value is not None
+        }
+        traced_steps = TRACED_STEPS if steps is None else steps
+        job = prepare_profile(workloads, output or DEFAULT_FOLDER, settings, traced_steps, reproducible_to, full)
         print_notes(job.notes)
         traced = carry_out_profile(job, retry_failed, not no_wait, Progress())
         _print(traced, as_json, predicted, elsewhere)

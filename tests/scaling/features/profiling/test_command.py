@@ -125,6 +125,8 @@ def test_a_folder_of_traces_is_shown_again(profiled, folder):
 def test_options_of_tracing_are_refused_for_stored_profiles():
     completed = scaling("profile", EXAMPLES / "profiles-once", "--threads", 2, "--launches", 3)
     assert "--threads and --launches would change nothing for stored profiles; leave them out" in complaint(completed)
+    completed = scaling("profile", EXAMPLES / "profiles-once", "--inter", 1, "--steps", 12, "-o", "elsewhere")
+    assert "--inter and --steps and --output would change nothing" in complaint(completed)
 
 
 def test_a_folder_without_traces_is_refused(tmp_path):
