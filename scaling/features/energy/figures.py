@@ -189,7 +189,7 @@ def _style(kind: CapKind) -> int:
 
 def _what_differs(points: Sequence[Point]) -> list[str]:
     """The sizes and caps of points, without the parts that all of them share."""
-    parts = [size_parts(point) for point in points]
+    parts = [size_parts(point, placed=True) for point in points]
     common = set.intersection(*map(set, parts))
     return [", ".join(part for part in own if part not in common) or "no cap" for own in parts]
 

@@ -29,6 +29,7 @@ from scaling.reporting.words import (
     Section,
     Table,
     caps_words,
+    cores_words,
     estimate_facts,
     figure,
     point_words,
@@ -36,7 +37,7 @@ from scaling.reporting.words import (
     with_interval,
 )
 from scaling.results.evaluation import Evaluation
-from scaling.study.planning import Point
+from scaling.study.planning import Point, settings_words
 from scaling.study.spec import GPU
 
 DOMAIN_WORDS = {"package": "processor", "dram": "DRAM", "gpu": "GPU", "board": "machine"}
@@ -217,7 +218,8 @@ def agreement_sentences(summaries: Sequence[Summary]) -> list[str]:
 
 def economy_sentence(name: str, economy: Economy) -> str:
     """'give vgg train 6 cores to save energy: 38 % less for 9 % more time'."""
-    best, fastest = size_words(economy.best.point), size_words(economy.fastest.point)
+    points = economy.best.point, economy.fastest.point
+    best, fastest = (size_words(point, placed=points[0].placement != points[1].placement) for point in points)
     saved = with_interval(economy.energy_ratio.map(lambda ratio: 1 - ratio), lambda share: f"{100 * share:.0f} %")
     added = with_interval(economy.time_ratio, lambda ratio: f"{100 * (ratio - 1):.0f} %")
     is_fastest = economy.best is economy.fastest
@@ -247,15 +249,18 @@ def _study_answer(name: str, economy: Economy) -> StudyAnswer:
     return StudyAnswer("energy", name, code, economy_sentence(name, economy), economy.is_shown)
 
 
-def size_words(point: Point) -> str:
-    """The replicas, cores, GPU and caps of a point."""
-    return ", ".join(size_parts(point))
+def size_words(point: Point, *, placed: bool = False) -> str:
+    """The replicas, cores, threads per core, quota, GPU and caps of a point, and its placement if asked for."""
+    return ", ".join(size_parts(point, placed=placed))
 
 
-def size_parts(point: Point) -> list[str]:
+def size_parts(point: Point, *, placed: bool = False) -> list[str]:
     """The parts of `size_words`."""
     replicas = f"{point.replicas} replicas of " if point.replicas > 1 else ""
-    return [replicas + count(point.cores, "core"), *(["GPU"] if point.device == GPU else []), *caps_words(point)]
+    placement = [point.placement] if placed and point.placement else []
+    device = ["GPU"] if point.device == GPU else []
+    cores = replicas + cores_words(point.cores, point.smt)
+    return [cores, *placement, *settings_words(point, ("quota",)), *device, *caps_words(point)]
 
 
 def caps_table(effects: Sequence[CapEffect], rooflines: Rooflines = NO_ROOFLINES) -> Table:

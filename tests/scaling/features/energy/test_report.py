@@ -48,6 +48,29 @@ def test_the_most_economical_size_is_a_sentence():
 
 
 @pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"smt": 2}, "give … 4 cores × 2 threads to save energy: … time than 4 cores, the fastest"),
+        ({"quota": 2.0}, "give … 4 cores, quota 2 to save energy: … time than 4 cores, the fastest"),
+        ({"placement": "scatter"}, "give … 4 cores, scatter to save energy: … time than 4 cores, compact, the fastest"),
+    ],
+)
+def test_sizes_with_as_many_cores_are_told_apart(setting, words):
+    fast = [one for one in map(launch_of, rows()) if one.point.cores == 4]
+    slow = [
+        replace(
+            one,
+            point=replace(one.point, **setting),
+            seconds=1.2 * one.seconds,
+            energy=replace(one.energy, seconds=1.2 * one.energy.seconds, joules=0.6 * one.energy.joules),
+        )
+        for one in fast
+    ]
+    (sentence,) = energy_sentences(summarize([*fast, *slow]))
+    assert mentions(sentence, words)
+
+
+@pytest.mark.parametrize(
     ("example", "words"),
     [
         (
