@@ -13,7 +13,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Summary, table_order
 from scaling.errors import count
 from scaling.reporting.answers import MORE_LAUNCHES, StudyAnswer
-from scaling.reporting.points import setting_cells, unusual_settings
+from scaling.reporting.points import names_among, setting_cells, unusual_settings
 from scaling.reporting.words import Block, Section, Table, duration, figure, share, with_interval
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row, launch_seconds
@@ -106,19 +106,28 @@ def section(result: Evaluation) -> Section | None:
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The faster device for every workload that was measured on both."""
-    return [_answer(pair) for pair in result.subject(device_pairs)]
+    return device_answers(result.subject(device_pairs))
 
 
-def _answer(pair: DevicePair) -> StudyAnswer:
-    name, gain = f"{pair.cpu.point.subject} under {pair.cpu.point.framework}", pair.gain
-    if gain.contains(1.0):
+def device_answers(pairs: Sequence[DevicePair]) -> list[StudyAnswer]:
+    """The faster device of every pair, with the settings in which the pairs differ."""
+    settings = [replace(pair.cpu.point, framework="", cores=1, placement="") for pair in pairs]
+    names = names_among(settings)
+    return [_answer(pair, names[one]) for pair, one in zip(pairs, settings, strict=True)]
+
+
+def _answer(pair: DevicePair, workload: str) -> StudyAnswer:
+    name, gain = f"{workload} under {pair.cpu.point.framework}", pair.gain
+    on_cpu, on_gpu = len(pair.cpu.launches), len(pair.gpu.launches)
+    wide = gain.low is None and min(on_cpu, on_gpu) > 1
+    if wide or gain.contains(1.0):
         sentence = f"no answer yet for {name}: neither device is shown to be faster; {MORE_LAUNCHES}"
         return StudyAnswer("device", name, "no-answer-yet", sentence, is_answer=False)
-    cores, launches = count(pair.cpu.point.cores, "core"), count(len(pair.gpu.launches), "launch")
+    cores = count(pair.cpu.point.cores, "core")
     device, other, times = ("GPU", cores, gain) if gain.value > 1.0 else ("CPU", "the GPU", pair.relative)
-    few = f", from {launches} of each" if gain.low is None else ""
-    sentence = f"give {name} the {device}: {with_interval(times, figure)} times as fast as {other}{few}"
-    return StudyAnswer("device", name, "give", sentence, is_answer=True)
+    few = ", from one launch" + (" of each" if on_cpu == on_gpu else f" on the {'CPU' if on_cpu == 1 else 'GPU'}")
+    sentence = f"give {name} the {device}: {with_interval(times, figure)} times as fast as {other}"
+    return StudyAnswer("device", name, "give", sentence + (few if gain.low is None else ""), is_answer=True)
 
 
 def pairs_table(pairs: Sequence[DevicePair]) -> Table:
