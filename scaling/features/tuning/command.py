@@ -118,7 +118,7 @@ def _print(tuned: Tuned, as_json: bool) -> None:
         return
     answer, *others = tuning_answer(outcome, job.grid, job.search.objective)
     print_lines(answer, "")
-    print_table(tuning_table(outcome, job.grid))
+    print_table(tuning_table(outcome, job.grid, job.search.objective))
     if tuned.settings is not None:
         print_lines("", "shell:", *(f"  {line}" for line in environment_lines(tuned.settings)))
         print_lines("Python:", *(f"  {line}" for line in paste_python(tuned.settings).splitlines()))

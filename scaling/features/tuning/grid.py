@@ -22,6 +22,9 @@ from scaling.study.spec import Study
 
 DEFAULT, RECIPE = "default", "vendor recipe"
 
+# Axes whose effective values follow the CPUs of a setting unless the study names some.
+FOLLOWING = ("intra", "inter", "pipeline_threads", "quota")
+
 # No network is faster with more operations at once.
 MOST_INTER = 16
 
@@ -53,6 +56,12 @@ class Grid:
     def varying(self) -> tuple[str, ...]:
         """The axes in which settings differ."""
         return tuple(axis for axis in self.values[0] if len({values[axis] for values in self.values}) > 1)
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The same without those that only follow the number of cores."""
+        follow = [axis for axis in FOLLOWING if len({getattr(point, axis) for point in self.points}) == 1]
+        return tuple(axis for axis in self.varying if axis not in follow)
 
     @property
     def named(self) -> tuple[int, ...]:
@@ -138,7 +147,10 @@ def grid(study: Study, topology: Topology, parameters: Mapping[str, Mapping[str,
     largest = max(point.cores for point in points)
     default = min(
         (point for point in points if point.cores == largest),
-        key=lambda one: (one.intra != "auto", one.inter != "auto", -one.smt, one.jit, one.onednn is not None),
+        key=lambda one: (
+            *(one.intra != "auto", one.inter != "auto", -one.smt, one.jit, one.onednn is not None),
+            *(one.quota is not None, one.pipeline_threads not in (None, "auto"), one.items != "default"),
+        ),
     )
     recipe = _recipe(study, topology, default) if _has_pools(study) else None
     chosen = [point for point in points if _is_candidate(study, point)]

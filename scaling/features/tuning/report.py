@@ -46,6 +46,12 @@ STANDING_WORDS = {
     Standing.DROPPED: "dropped, clearly slower",
     Standing.FAILED: "failed",
 }
+# The quantity that each objective minimizes.
+TIME_WORDS: dict[str, str] = {
+    Objective.LATENCY: "time",
+    Objective.THROUGHPUT: "time per item",
+    Objective.THROUGHPUT_PER_CORE: "core time per item",
+}
 # The number of listed settings besides the named ones.
 MOST_LISTED = 12
 HINT = (
@@ -167,7 +173,7 @@ def section(result: Evaluation) -> Section | None:
     outcome = search.outcome(result.folder.rows)
     raced = Block(
         sentences=tuning_answer(outcome, search.grid, search.objective),
-        table=tuning_table(outcome, search.grid),
+        table=tuning_table(outcome, search.grid, search.objective),
         caption="Settings that raced, the fastest first",
         hint=HINT,
     )
@@ -196,8 +202,11 @@ def setting_words(grid: Grid, setting: int) -> str:
     point, values = grid.points[setting], grid.values[setting]
     # By default a framework chooses its threads, and a program has one per CPU.
     is_program = point.mode == PROGRAM_MODE
-    chosen = values if is_program else {**values, "intra": point.intra, "inter": point.inter}
-    words = [f"{'threads' if is_program and axis == 'intra' else axis} {_value(chosen[axis])}" for axis in grid.varying]
+    pools = {} if is_program else {"intra": point.intra, "inter": point.inter}
+    chosen = {**values, **pools, "quota": point.quota or "none"}
+    words = [
+        f"{'threads' if is_program and axis == 'intra' else axis} {_value(chosen[axis])}" for axis in grid.searched
+    ]
     name = grid.names.get(setting)
     return ", ".join(words) + (f" ({name})" if name else "")
 
@@ -274,7 +283,7 @@ def _times(gain: Estimate, of: str = "") -> str:
     return f"{gain.value:.3f} times{of}" + (f" ({ends})" if ends else "")
 
 
-def tuning_table(outcome: Outcome, grid: Grid) -> Table:
+def tuning_table(outcome: Outcome, grid: Grid, objective: str = Objective.LATENCY) -> Table:
     """The best measured settings, the best first, and all named ones."""
     rows = [
         (
@@ -287,7 +296,7 @@ def tuning_table(outcome: Outcome, grid: Grid) -> Table:
         for number, one in enumerate(outcome.competitors)
         if number < MOST_LISTED or one.setting in grid.names or one.standing is Standing.WINNER
     ]
-    return Table(("setting", ">launches", ">time relative to default", "95 %", "standing"), rows)
+    return Table(("setting", ">launches", f">{TIME_WORDS[objective]} relative to default", "95 %", "standing"), rows)
 
 
 SETTING = Facts[tuple[Grid, Competitor]](

@@ -113,6 +113,22 @@ def test_a_program_has_threads_as_many_as_cpus_where_it_is_not_told():
     assert words == ["threads 4 (default)", "threads 1", "threads 2"]
 
 
+def test_settings_that_only_follow_the_cores_are_not_named():
+    search = search_of('workloads = "autoenc"\ncores = [2, 4]\nintra = ["auto", 2]\n')
+    assert setting_words(search.grid, 0) == "cores 4, intra auto (default)"
+    quota = search_of('workloads = "autoenc"\ncores = [4]\nquota = ["none", 2]\n')
+    assert [setting_words(quota.grid, one) for one in (0, 1)] == ["quota none (default)", "quota 2"]
+
+
+@pytest.mark.parametrize(
+    ("objective", "header"),
+    [("latency", ">time relative"), ("throughput", ">time per item"), ("throughput-per-core", ">core time per item")],
+)
+def test_the_table_names_the_quantity_of_the_objective(objective, header):
+    search = search_of()
+    assert tuning_table(outcome_of(search, None), search.grid, objective).headers[2].startswith(header)
+
+
 def test_the_table_and_the_facts_have_every_setting_that_was_measured():
     search = search_of()
     outcome = outcome_of(search, Estimate(2.0, 1.9, 2.1))
