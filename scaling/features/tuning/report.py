@@ -219,6 +219,8 @@ def _value(value: object) -> str:
 
 def tuning_answer(outcome: Outcome, grid: Grid, objective: str) -> list[str]:
     """The winner with its gain over the default, and the launches behind it."""
+    if not outcome.competitors:
+        return [f"no answer yet for {objective}: too few settings were launched; run the same command to continue"]
     if outcome.winner is None:
         return ["nothing was measured: every launch failed"]
     launches = sum(one.launches for one in outcome.competitors)

@@ -113,6 +113,13 @@ def test_a_program_has_threads_as_many_as_cpus_where_it_is_not_told():
     assert words == ["threads 4 (default)", "threads 1", "threads 2"]
 
 
+def test_an_interrupted_search_without_a_whole_cohort_is_not_a_failed_one():
+    search = search_of()
+    assert tuning_answer(search.outcome([]), search.grid, "latency") == [
+        "no answer yet for latency: too few settings were launched; run the same command to continue"
+    ]
+
+
 def test_settings_that_only_follow_the_cores_are_not_named():
     search = search_of('workloads = "autoenc"\ncores = [2, 4]\nintra = ["auto", 2]\n')
     assert setting_words(search.grid, 0) == "cores 4, intra auto (default)"
