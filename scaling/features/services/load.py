@@ -20,6 +20,7 @@ from scaling.analysis.rules import Doubt
 from scaling.analysis.series import Observation, Series
 from scaling.analysis.summary import Summary
 from scaling.errors import FitError
+from scaling.reporting.points import names_among
 from scaling.study.planning import Point
 
 # Clients saturate a size from this share of its highest measured throughput on.
@@ -42,15 +43,13 @@ def doubts(figures: Mapping[str, Sequence[float]]) -> list[Doubt]:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The points of a service, which differ only in cores, clients and rate."""
+    """The points of a service, which differ only in cores, clients and rate.
 
-    settings: Point
+    `name` is its name in the study, with the settings in which it differs from the other services.
+    """
+
+    name: str
     points: tuple[Summary, ...]
-
-    @property
-    def name(self) -> str:
-        """Its name in the study."""
-        return self.settings.workload
 
     @property
     def cores(self) -> list[int]:
@@ -79,7 +78,8 @@ def services(summaries: Iterable[Summary]) -> list[Service]:
     for one in summaries:
         if any("generator_cpus" in launch.figures for launch in (*one.used, *one.disturbed)):
             by_settings.setdefault(replace(one.point, cores=1, clients=None, rate=None), []).append(one)
-    return [Service(settings, tuple(points)) for settings, points in by_settings.items()]
+    names = names_among(by_settings.keys())
+    return [Service(names[settings], tuple(points)) for settings, points in by_settings.items()]
 
 
 def latencies(summaries: Iterable[Summary]) -> list[str]:

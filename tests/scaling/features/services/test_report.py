@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -33,6 +34,13 @@ def test_a_rate_that_was_offered_is_named_so():
     answer = objective(question(summaries({point(1, 8, 1000.0): 995.0}), throughput=1000.0, latency=0.01))
     assert "1000/s offered" in answer.sentences[0]
     assert answer.facts["services"][0]["closed_loop"] is False
+
+
+def test_services_of_one_name_are_told_apart():
+    one, two = (replace(point(cores, 8), smt=cores) for cores in (1, 2))
+    measured = summaries({one: 1000.0, two: 1500.0})
+    sentences = objective(question(measured, throughput=500.0)).sentences
+    assert [sentence.partition(":")[0] for sentence in sentences] == ["echo smt 1", "echo smt 2"]
 
 
 def test_the_size_is_what_kubernetes_is_asked_for():
