@@ -20,6 +20,7 @@ from scaling.cli.options import (
     is_workload,
     program_variables,
     program_words,
+    refuse_idle,
     refuse_variables,
 )
 from scaling.cli.printing import print_json, print_lines, print_most_important, print_table
@@ -54,8 +55,12 @@ def pack(
     quantile: Annotated[
         float, typer.Option("--quantile", metavar="Q", help="Quantile of the step times that --latency limits.")
     ] = USUAL_QUANTILE,
-    mode: Annotated[str, typer.Option("--mode", help="Mode of networks: train or infer.")] = "train",
-    size: Annotated[str, typer.Option("--size", help="Size of networks: published or small.")] = "published",
+    mode: Annotated[
+        str | None, typer.Option("--mode", help="Mode of networks: train or infer; default: train.")
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option("--size", help="Size of networks: published or small; default: published.")
+    ] = None,
     smt: Annotated[str, typer.Option("--smt", help="Threads per core: 1, 2, both (1,2) or all.")] = "1",
     placement: Annotated[str, typer.Option("--placement", help="Placement of the cores.")] = "compact",
     launches: Annotated[int, typer.Option(min=1, help="Number of launches of every division.")] = 5,
@@ -82,7 +87,16 @@ def pack(
     Example: scaling pack autoenc --latency 0.05
     """
     check_limit(latency, quantile)
-    keys = {"modes": mode, "size": size, "smt": smt, "placements": placement, "launches": launches, "rounds": rounds}
+    if not is_workload(words[0]):
+        refuse_idle("for a program", mode=mode, size=size)
+    keys = {
+        "modes": mode or "train",
+        "size": size or "published",
+        "smt": smt,
+        "placements": placement,
+        "launches": launches,
+        "rounds": rounds,
+    }
     job = prepare_packs(_subjects(words, env), output, cores, budget, full, **keys)
     print_job_notes(job, verbose)
     if dry_run:

@@ -68,6 +68,11 @@ def test_what_is_neither_a_workload_nor_a_program_is_refused():
     assert "latency is -1" in complaint(scaling("pack", "calibrated", "--latency", "-1"))
 
 
+def test_options_of_networks_are_refused_for_a_program():
+    refused = complaint(scaling("pack", "--mode", "infer", "--size", "small", "--dry-run", "--", "sleep", "1"))
+    assert "--mode and --size would change nothing for a program; leave them out" in refused
+
+
 def test_a_single_core_is_refused_before_anything_is_measured(tmp_path):
     refused = scaling("pack", "-o", tmp_path / "packs", "--cores", "1", *PROGRAM)
     assert "cores is 1, but packs need at least 2" in complaint(refused)
