@@ -270,7 +270,10 @@ def _study(
     if not settings:
         return plain, variants
     for text in settings:
-        if text.partition("=")[0].strip() in SUBJECTS:
+        key = text.partition("=")[0].strip()
+        if key == "launches":
+            raise StudyError(f"--set {text}: a search chooses its launches itself; leave this key out, or use --budget")
+        if key in SUBJECTS:
             raise StudyError(
                 f"--set {text}: a search measures what the command names, one process at a time; leave this key out"
             )

@@ -81,6 +81,11 @@ def test_a_search_that_cannot_be_read_is_refused_in_a_sentence(tmp_path):
             read_search(tmp_path)
 
 
+def test_a_number_of_launches_is_refused(tmp_path):
+    with pytest.raises(StudyError, match="a search chooses its launches itself; leave this key out, or use --budget"):
+        prepare_tuning("calibrated", tmp_path, 1, settings=["launches=9"])
+
+
 def test_an_unknown_objective_and_a_design_without_turns_are_refused(tmp_path):
     with pytest.raises(StudyError, match="--objective speed:"):
         scaling.tune("calibrated", tmp_path, objective="speed")
