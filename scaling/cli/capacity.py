@@ -107,6 +107,8 @@ def capacity(
     results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns)).where(where)
     if objective is not None:
         refuse_idle(f"with --objective {objective}", **job, **of_targets)
+        if latency is None:
+            refuse_idle("without --latency", quantile=quantile)
         _print_objective(results, objective, targets, quantile, as_json, form, ceilings)
         return
     price = Price(1.0 if core_hour is None else core_hour, replica_hour or 0.0, gpu_hour or 0.0)

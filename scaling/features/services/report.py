@@ -1,7 +1,7 @@
 """Tables, sentences and JSON of services: throughput and latency under every load, curves, and sizes."""
 
 from collections.abc import Callable, Sequence
-from math import isinf
+from math import inf, isinf
 from typing import NamedTuple
 
 from scaling.analysis.curves.fit import Description
@@ -221,6 +221,9 @@ def _promise(question: ObjectiveQuestion, names: Sequence[str]) -> Promise | Non
     given = {name: value for name, value in question.targets.items() if value is not None}
     if other := given.keys() - {"throughput", "latency"}:
         raise FitError(f"--objective service answers --throughput and --latency, not {', '.join(sorted(other))}")
+    for name, value in given.items():
+        if not 0 < value < inf:
+            raise FitError(f"--{name} is {value:g}, but must be a number above 0")
     if "throughput" not in given:
         if given:
             raise FitError("--latency needs a rate; add --throughput")

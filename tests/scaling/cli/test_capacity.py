@@ -123,6 +123,7 @@ def test_limits_to_deploy_have_the_memory_that_launches_had(tmp_path):
         (["--epochs", 3], "--epochs needs --work; use both"),
         (["--assurance", 0.9, "--gpu-hour", 2], "--assurance and --gpu-hour would change nothing without a target"),
         (["--throughput", 1, "--ceilings", "1,2"], "--ceilings would change nothing without --objective energy"),
+        (["--objective", "energy", "--quantile", 0.9], "--quantile would change nothing without --latency"),
         (["--objective", "energy", "--work", 5], "--work would change nothing with --objective energy; leave it out"),
         (["--deadline", "8h"], "--deadline needs --work; use both"),
         (["--work", 10, "--deadline", "soon"], "deadline soon … 90s, 45m or 8h"),

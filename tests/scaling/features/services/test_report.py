@@ -74,6 +74,9 @@ def test_a_promise_of_a_point_without_an_interval_is_no_answer_and_the_sentence_
     [
         ({"latency": 0.1}, "add --throughput"),
         ({"throughput": 1.0, "efficiency": 0.5}, "not efficiency"),
+        ({"throughput": float("nan")}, "--throughput is nan, but must be a number above 0"),
+        ({"throughput": 0.0}, "--throughput is 0, but must be a number above 0"),
+        ({"throughput": 1.0, "latency": -1.0}, "--latency is -1, but must be a number above 0"),
         ({"throughput": 1.0, "latency": 0.1, "quantile": 0.95}, "no generator printed p95"),
     ],
 )
