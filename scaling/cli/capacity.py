@@ -9,6 +9,7 @@ from scaling.analysis.sizing.question import ASSURANCE, Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.results import Results, load
 from scaling.api.sizing import Answers, Limits, deadline_seconds, deployments, refuse_none, sizing_question
+from scaling.api.sources import refuse_node_types
 from scaling.cli.options import (
     Ceilings,
     Columns,
@@ -109,6 +110,7 @@ def capacity(
         refuse_idle(f"with --objective {objective}", **job, **of_targets)
         if latency is None:
             refuse_idle("without --latency", quantile=quantile)
+        refuse_node_types(results.path)
         _print_objective(results, objective, targets, quantile, as_json, form, ceilings)
         return
     price = Price(1.0 if core_hour is None else core_hour, replica_hour or 0.0, gpu_hour or 0.0)

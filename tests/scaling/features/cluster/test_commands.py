@@ -102,6 +102,12 @@ def test_one_price_for_every_node_type_is_refused_and_taken_for_one_node_type(fo
     assert scaling("capacity", folder / "quick", "--cheapest", "--core-hour", 3).returncode == 0
 
 
+def test_an_objective_is_asked_of_one_node_type(folder):
+    completed = scaling("capacity", folder, "--objective", "energy")
+    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
+    assert "several node types, which cannot be combined; pass " in completed.stderr
+
+
 def test_capacity_without_a_question_has_the_landmarks_of_every_node_type(folder):
     names = [series["name"] for series in json.loads(scaling("capacity", folder, "--json").stdout)["limits"]]
     assert names == ["quick: calibrated train compact smt1", "cheap: calibrated train compact smt1"]
