@@ -110,7 +110,8 @@ def choose_packs(results: Results, latency: float | None, quantile: float) -> Pa
     mixed = [one for source in results.sources for one in slowdowns(source.summaries)]
     if not series:
         raise StoreError(f"{results.path} has no packs; measure some with `scaling pack`")
-    return Packs(results, tuple(choose(one, latency, quantile) for one in series), tuple(mixed))
+    choices = () if mixed else tuple(choose(one, latency, quantile) for one in series)
+    return Packs(results, choices, tuple(mixed))
 
 
 def _usable(study: Study) -> int:

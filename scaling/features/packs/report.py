@@ -196,10 +196,12 @@ def _latency_words(quantile: float) -> str:
 
 def section(result: Evaluation) -> Section | None:
     """The section on divisions of the cores and on workloads side by side; None without packs."""
+    pairs = result.subject(slowdowns)
     blocks = [
         Block(
             heading=name,
-            sentences=choice_sentences(choice, name),
+            # Beside each other, workloads have a single division, so none is recommended.
+            sentences=() if pairs else choice_sentences(choice, name),
             table=divisions_table(choice.series),
             caption=f"Divisions of the cores among replicas of {name}",
         )
@@ -207,7 +209,7 @@ def section(result: Evaluation) -> Section | None:
     ]
     if not blocks:
         return None
-    if pairs := result.subject(slowdowns):
+    if pairs:
         caption = (
             "Step time of each workload next to another workload or a second copy of itself, relative to running alone"
         )

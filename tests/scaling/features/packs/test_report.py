@@ -131,6 +131,8 @@ def test_mixed_packs_are_a_matrix(tmp_path):
     assert [[cell[:3] for cell in row[1:]] for row in table.rows] == [["1.1", "1.2"], ["1.2", "1.1"]]
     assert mentions(slowdown_sentence(found[0]), "itself, 4 cores each: … takes 1.1")
     assert '<h3 dir="auto">Workloads side by side</h3>' in page(evaluate(folder_of(rows, tmp_path, 8)), [])
+    found_there = section(evaluate(folder_of(rows, tmp_path, 8)))
+    assert not mentions([sentence for block in found_there.blocks for sentence in block.sentences], "give … replicas")
     facts = {"schema": SCHEMA, "packs": [], "slowdowns": [*map(SLOWDOWN.of, found)]}
     msgspec.json.decode(json_text(facts), type=outputs()["pack"])
 
