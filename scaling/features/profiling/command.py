@@ -12,7 +12,7 @@ from scaling.analysis.traces import traces_by_point
 from scaling.cli.measuring import Progress
 from scaling.cli.options import Full, Json, NoWait, RetryFailed, refuse_idle
 from scaling.cli.printing import print_json, print_lines, print_note, print_notes, print_table
-from scaling.errors import StudyError
+from scaling.errors import StoreError, StudyError
 from scaling.features.profiling import report
 from scaling.features.profiling.evaluation import OpEvaluation, evaluate_ops
 from scaling.features.profiling.library import (
@@ -140,6 +140,10 @@ def profile(
             full=full,
         )
         traced = [row for name in workloads for row in read_traced_rows(Path(name))]
+        if len({row.row.machine.fingerprint for row in traced}) > 1:
+            raise StoreError(
+                f"{', '.join(workloads)}: profiles of several machines cannot be combined; show each machine by itself"
+            )
         _print(traced, as_json, predicted, elsewhere)
     else:
         given = {"modes": _split(mode), "size": size, "cores": threads, "items": items, "launches": launches}

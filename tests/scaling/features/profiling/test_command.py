@@ -129,6 +129,11 @@ def test_options_of_tracing_are_refused_for_stored_profiles():
     assert "--inter and --steps and --output would change nothing" in complaint(completed)
 
 
+def test_profiles_of_several_machines_are_not_combined():
+    completed = scaling("profile", EXAMPLES / "profiles-once", EXAMPLES / "profiles-now-two")
+    assert "profiles of several machines cannot be combined" in complaint(completed)
+
+
 def test_a_folder_without_traces_is_refused(tmp_path):
     assert "traces.jsonl cannot be read" in complaint(scaling("profile", tmp_path))
 
