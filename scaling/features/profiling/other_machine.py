@@ -27,7 +27,7 @@ from scaling.analysis.arrays import Floats
 from scaling.analysis.estimates import NORMAL_QUANTILE, Estimate
 from scaling.analysis.roofline import MATMUL, STREAM
 from scaling.analysis.traces import op_class
-from scaling.errors import FitError
+from scaling.errors import FitError, count
 from scaling.features.profiling.evaluation import MeasuredStep, OpEvaluation, refuse_ops
 from scaling.features.profiling.laws import StepLaws, StepPrediction, laws_of, step_prediction
 from scaling.features.profiling.profile import DRAWS, NOT_OPS, SEED, PartTimes
@@ -59,7 +59,7 @@ class Speeds:
     def rate(self, cores: int, workload: str) -> Estimate:
         """A ceiling on some cores."""
         if workload not in self.rates.get(cores, {}):
-            measured = ", ".join(str(count) for count, rates in self.rates.items() if workload in rates)
+            measured = ", ".join(str(number) for number, rates in self.rates.items() if workload in rates)
             raise FitError(
                 f"{self.name} has no {workload} ceiling for {cores} cores (measured: {measured or 'none'}); measure it "
                 f"with scaling sweep ceilings --set cores={cores}"
@@ -82,7 +82,7 @@ def ceiling_laws(times: PartTimes, here: Speeds, size: int = DRAWS) -> StepLaws:
     step = dict(zip(times.names, times.means[0].tolist(), strict=True))
     unbound = {name for name in step if group_of(name) == "other"}
     refuse_ops(step, unbound, "the step is in ops without a known ceiling")
-    traced = [count for count in times.threads if {MATMUL, STREAM} <= set(here.rates.get(count, ()))]
+    traced = [number for number in times.threads if {MATMUL, STREAM} <= set(here.rates.get(number, ()))]
     if len(traced) < 2 or 1 not in here.rates:
         raise FitError(
             "laws need ceilings for one core and for at least two of the traced numbers of threads "
@@ -107,11 +107,11 @@ def _capacities(machine: Speeds, parts: Sequence[str], counts: Sequence[int], si
 
     def by_count(workload: str) -> list[Floats]:
         one = draw(machine.rate(1, workload))
-        several = [one if count == 1 else draw(machine.rate(count, workload)) for count in counts]
+        several = [one if number == 1 else draw(machine.rate(number, workload)) for number in counts]
         return [one, *(np.maximum(rates / one, 1.0) for rates in several)]
 
     compute, memory = by_count(MATMUL), by_count(STREAM)
-    core = [draw(machine.between_ops), *(np.full(size, float(count)) for count in counts)]
+    core = [draw(machine.between_ops), *(np.full(size, float(number)) for number in counts)]
     bounds = {BETWEEN_OPS: core} | dict.fromkeys(BOUND_BY_COMPUTE, compute)
     all_three = [np.cbrt(one * two * three) for one, two, three in zip(compute, memory, core, strict=True)]
     return [
@@ -279,19 +279,19 @@ def predict_on(
         except FitError as error:
             refusals.append(f"{subject.name}: {error}")
             continue
-        for count in threads:
+        for number in threads:
             try:
-                step = subject.step_among(measured, count)
-                by_ceilings = predict_elsewhere(laws, there, count, scale[subject.name.split()[0]], {}, step)
+                step = subject.step_among(measured, number)
+                by_ceilings = predict_elsewhere(laws, there, number, scale[subject.name.split()[0]], {}, step)
                 first.append(ElsewherePrediction(subject.name, laws, step, by_ceilings))
             except FitError as error:
-                refusals.append(f"{subject.name} on {count} threads: {error}")
+                refusals.append(f"{subject.name} on {count(number, 'thread')}: {error}")
     errors = [error for one in first for error in class_errors(one)]
 
     def corrected(one: ElsewherePrediction) -> ElsewherePrediction:
-        own, count = scale[one.network], one.by_ceilings.threads
-        known = offsets([error for error in errors if error.network != one.network], count, own)
-        again = predict_elsewhere(one.laws, there, count, own, known, one.measured) if known else None
+        own, number = scale[one.network], one.by_ceilings.threads
+        known = offsets([error for error in errors if error.network != one.network], number, own)
+        again = predict_elsewhere(one.laws, there, number, own, known, one.measured) if known else None
         return replace(one, by_networks=again)
 
     return OtherMachine(tuple(map(corrected, first)), tuple(refusals), apart)
