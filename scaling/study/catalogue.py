@@ -142,6 +142,9 @@ def _check_program(program: Program, catalogue: Mapping[str, Entry]) -> None:
         raise StudyError(f"{where}: there is no folder {program.cwd}")
     if program.stdin is not None and not Path(program.stdin).is_file():
         raise StudyError(f"{where}: there is no file {program.stdin} to read from")
+    for path in program.configuration:
+        if not Path(path).is_file():
+            raise StudyError(f"{where}: there is no file {path} to fill in")
     for line in program.lines.values():
         name = program.argv(line)[0]
         if not program.shell and "{" not in name:

@@ -3,6 +3,7 @@ import pytest
 from scaling.errors import StudyError
 from scaling.features.services.service import Service
 from scaling.machine.sysfs import read_topology
+from scaling.study.catalogue import check_workloads, read_catalogue
 from scaling.study.planning import plan
 from scaling.study.spec import Study, study_from_toml, study_to_toml, turns_of
 
@@ -31,6 +32,12 @@ def test_a_service_is_a_table_of_a_study_and_reads_back_to_the_same():
     written = study_to_toml(study, "comment")
     assert "load = " in written
     assert study_from_toml(written, "x.toml") == study
+
+
+def test_a_file_that_is_not_there_is_refused_before_anything_is_measured():
+    made = service(serve="true {port} {conf}", load="true", files={"conf": "/nowhere/server.conf"})
+    with pytest.raises(StudyError, match=r"there is no file /nowhere/server\.conf to fill in"):
+        check_workloads(Study(programs=[made]), read_catalogue())
 
 
 def test_clients_are_an_axis_of_services_alone():
