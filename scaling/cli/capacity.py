@@ -106,6 +106,8 @@ def capacity(
     job = {"work": work, "epochs": epochs}
     of_targets = {"assurance": assurance, **prices}
     results = load(source, physical=physical, cores_from=cores_from, columns=parse_columns(columns)).where(where)
+    if objective != "energy":
+        refuse_idle("without --objective energy", ceilings=ceilings)
     if objective is not None:
         refuse_idle(f"with --objective {objective}", **job, **of_targets)
         if latency is None:
@@ -117,7 +119,6 @@ def capacity(
     question = sizing_question(
         {**targets, "quantile": quantile, **job}, ASSURANCE if assurance is None else assurance, price, option_name
     )
-    refuse_idle("without --objective energy", ceilings=ceilings)
     if question is None:
         refuse_idle("without a target such as --throughput", **of_targets)
     if core_hour is not None and results.has_node_types:
@@ -164,9 +165,7 @@ def _print_objective(
     answer: ObjectiveAnswer = resolve(objectives[objective])(question)
     if form is not None:
         if not answer.deployments:
-            raise FitError(
-                f"--objective {objective} finds no size to deploy here; leave out --format, or add --throughput"
-            )
+            raise FitError(f"--objective {objective} finds no size to deploy here; leave out --format to see why")
         print_lines(*deployment_lines(answer.deployments, form))
     elif as_json:
         print_json(answer.facts)

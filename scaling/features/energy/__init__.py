@@ -8,7 +8,7 @@ FEATURE = Feature(
         FigureKind(
             "caps",
             "Energy against time",
-            "energy against time, relative to no cap, for every size and cap",
+            "energy against time, relative to the loosest cap, for every size and cap",
             "rows",
             f"{__name__}.figures:caps",
         ),

@@ -25,7 +25,7 @@ from scaling.study.spec import Caps
 NOT_METERED = "no run was metered: no power meter could be read, or the study has energy = 'none'"
 
 KINDS: dict[CapKind, str] = {
-    "none": "no cap, or the loosest",
+    "none": "the loosest cap, or none",
     "power": "power cap",
     "clock": "clock cap",
     "both": "both caps",
@@ -123,7 +123,7 @@ def _caps_figure(trades: Sequence[TradeOff]) -> Figure:
     for index, one in enumerate(trades):
         _draw_trade_off(grid.axes[index], one)
         grid.title(index, names[index])
-    grid.labels("time relative to no cap", "energy relative to no cap")
+    grid.labels("time relative to the loosest cap", "energy relative to the loosest cap")
     shown = [kind for kind in KINDS if any(effect.kind == kind for one in trades for effect in one.members)]
     keys = [mark_key(KINDS[kind], colour(_style(kind)), marker(_style(kind))) for kind in shown]
     grid.legend([*keys, mark_key("another takes less of both", hollow=True)])

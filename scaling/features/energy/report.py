@@ -127,7 +127,7 @@ def section(result: Evaluation) -> Section | None:
     caption = "Energy, power and energy-delay products of every metered point"
     blocks = [Block(sentences=energy_sentences(result.summaries, result.rooflines), table=energies, caption=caption)]
     if effects.rows:
-        blocks.append(Block(table=effects, caption="Time and energy under every cap, relative to no cap"))
+        blocks.append(Block(table=effects, caption="Time and energy under every cap, relative to the loosest"))
     return Section("energy", "Energy", "Energy", [*blocks, Block(hint=HINT)])
 
 
