@@ -249,7 +249,7 @@ def _check_names(study: Study) -> None:
     if fixed and (study.scale == "weak" or len(study.items) > 1):
         key = "scale = 'weak'" if study.scale == "weak" else f"items = {list(study.items)}"
         raise StudyError(
-            f"program '{fixed[0]}' does the same work whatever the items, so {key} would measure nothing; put "
+            f"program '{fixed[0]}' does not use {{items}}, so {key} would measure the same work again; put "
             "{items} into its command as the amount of work"
         )
 

@@ -167,7 +167,7 @@ def test_a_program_that_is_edited_while_it_is_measured_gets_no_answer(folder, sc
         (["run", "--budget", "9" * 5000, "--", "true"], "time above 0"),
         (["run", "--cwd", "a" * 300, "--", "true"], "'File name too long';"),
         (["show", "a" * 300], "'File name too long';"),
-        (["run", "--weak", "--", "true"], "same work on any"),
+        (["run", "--weak", "--", "true"], "program 'true' does not use {items}, so scale = 'weak'"),
         (["run", "-n", "vgg", "--", "true"], "'vgg' has the name"),
     ],
 )
