@@ -51,9 +51,9 @@ def draw_one(results: Sources, name: str, target: float | None = None) -> Figure
 def draw(
     results: Sources, kinds: Sequence[str] | None = None, target: float | None = None, ceilings: Path | None = None
 ) -> Iterator[Drawn]:
-    """Draw the figures of one machine: the given kinds, or all with data."""
+    """Draw the figures of one machine: the given kinds, or all with data, also with ceilings if they are given."""
     folder = results.path
-    chosen = check_kinds(kinds or _usual_kinds(folder))
+    chosen = check_kinds(kinds or (*_usual_kinds(folder), *(names("ceilings") if ceilings else ())))
     of_points, of_traces = ([kind for kind in chosen if kind in known] for known in (names("rows"), names("traces")))
     if of_points:
         yield from draw_figures(results.sources[0].evaluation, of_points, target)

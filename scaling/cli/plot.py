@@ -21,7 +21,7 @@ from scaling.api.results import load
 from scaling.cli.options import Columns, CoresFrom, Source, Where, check_target, parse_columns, refuse_idle
 from scaling.cli.printing import print_lines, print_note, print_notes
 from scaling.reporting.plots.drawing import NotDrawn
-from scaling.reporting.plots.registry import help_text
+from scaling.reporting.plots.registry import all_kinds, help_text, names
 from scaling.reporting.points import evaluation_notes
 
 
@@ -67,9 +67,10 @@ def plot(
     folder = output or figures_folder(page_path(source))
     check_kinds(kinds or ())
     check_target(target)
-    for option, kind, value in (("target", "capacity", target), ("ceilings", "roofline", ceilings)):
-        if kinds and kind not in kinds:
-            refuse_idle(f"without the figure {kind}", **{option: value})
+    marked = [kind.name for kind in all_kinds() if kind.takes_target]
+    for option, value, needed in (("target", target, marked), ("ceilings", ceilings, names("ceilings"))):
+        if kinds and not {*kinds} & {*needed}:
+            refuse_idle(f"without the figure {needed[0]}", **{option: value})
     chosen = [str(form) for form in dict.fromkeys(formats or Format)]
     machines = results.node_types or {"": results}
     for name, one in machines.items():

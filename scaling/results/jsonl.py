@@ -85,7 +85,7 @@ def _parse_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
         with open_regular(path) as lines:
             yield from _parse(path, lines, record_format)
     except OSError as error:
-        within = sorted(found.parent.name for found in folder.glob(f"*/{record_format.file}"))
+        within = sorted(file.parent.name for file in folder.glob(f"*/{record_format.file}"))
         remedy = f"one of its folders: {few(within)}" if within else f"a folder that {record_format.writer} has written"
         raise StoreError(
             f"no results in {folder}: {record_format.file} cannot be read ({error.strerror}); pass {remedy}"

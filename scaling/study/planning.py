@@ -400,10 +400,8 @@ def _pairs(study: Study, alone: Point, usable: int, notes: dict[str, None]) -> I
         return
     itself = 2 in _replica_counts(study, alone.cores, alone.cores, usable, {})
     for other in map(without_secrets, study.beside):
-        if other != alone.workload:
-            yield replace(alone, replicas=2, beside=other)
-        elif not itself:
-            yield replace(alone, replicas=2)
+        if other != alone.workload or not itself:
+            yield replace(alone, replicas=2, beside=None if other == alone.workload else other)
 
 
 def _replica_counts(study: Study, cores: int, most: int, usable: int, notes: dict[str, None]) -> list[int]:

@@ -71,8 +71,8 @@ def _figure(panels: Sequence[Sequence[RooflinePoint]]) -> Figure:
                 markerfacecolor=colour(style) if network.valid else "none",
             )
         peak, bandwidth = (ceilings.flops_per_second or 0.0) / 1e9, (ceilings.bytes_per_second or 0.0) / 1e9
-        roof = f"{number_words(peak)} GFLOP/s, {number_words(bandwidth)} GB/s"
-        grid.title(index, f"{count(ceilings.cores, 'core')}: {roof}")
+        peaks = f"{number_words(peak)} GFLOP/s, {number_words(bandwidth)} GB/s"
+        grid.title(index, f"{count(ceilings.cores, 'core')}: {peaks}")
     most = max(network.ceilings.flops_per_second or 1.0 for panel in panels for network in panel) / 1e9
     least = min(network.flops_per_second.value for panel in panels for network in panel) / 1e9
     grid.axes[0].set_ylim(least / 2.0, most * 2.0)

@@ -53,6 +53,8 @@ def test_networks_are_compared_with_the_ceilings_measured_beside_them(tmp_path):
     shown = scaling("workloads", folder)
     assert "ceilings on 2 cores: " in shown.stderr
     assert scaling("plot", folder, "roofline", "--format", "svg").stdout.split() == [f"{folder}/figures/roofline.svg"]
+    usual = scaling("plot", folder, "--ceilings", folder, "--format", "svg")
+    assert f"{folder}/figures/roofline.svg" in usual.stdout.split()
 
 
 def test_a_folder_without_a_network_achieves_nothing(tmp_path):
