@@ -24,11 +24,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from scaling.errors import MissingExtraError, to_install
 from tests.other_user import OtherUser
 
 TESTS = Path(__file__).parent
+# The same examples every time, and none of the clock's business.
+settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 ALONE = (
     "scaling/api/test_results.py",
     *(f"scaling/cli/test_{name}.py" for name in ("run", "sweep")),

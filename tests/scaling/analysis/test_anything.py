@@ -24,7 +24,7 @@ observations = st.dictionaries(st.integers(1, 300), st.lists(times, min_size=1, 
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=12, phases=[Phase.generate])
 @given(counts=observations, shared=st.booleans(), blocks=st.booleans(), weak=st.booleans(), target=times)
 def test_any_measurement_ends_in_a_curve_and_an_answer(counts, shared, blocks, weak, target):
     measured = Series(

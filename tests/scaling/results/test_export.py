@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pyperf
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.shared.machines import AmdahlMachine, machine, row, study
@@ -52,7 +52,6 @@ def test_raw_steps_survive_both_forms(tmp_path):
 
 
 @given(st.lists(st.floats(min_value=1e-300, allow_infinity=False) | st.floats(1e-5, 1e17), max_size=4))
-@settings(derandomize=True, deadline=None)
 def test_steps_are_written_as_the_json_of_python_has_them(steps):
     (line,) = csv.DictReader(_csv_of(row(step_seconds=tuple(steps))))
     assert line["step_seconds"] == json.dumps(steps)

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.shared import packs
@@ -33,7 +33,6 @@ times = st.floats(min_value=1e-300, allow_nan=False, allow_infinity=False)
     status=st.sampled_from(["ok", "failed", "timeout", "interrupted"]),
     wall=st.none() | times,
 )
-@settings(derandomize=True, deadline=None)
 def test_a_row_reads_back_as_it_was_written(steps, reason, status, wall):
     one = row(step_seconds=steps, reason=reason, status=status, sections=Sections(wall=wall), stderr_tail=reason)
     line = row_to_json(one)

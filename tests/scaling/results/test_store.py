@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.shared.machines import HOST, machine, row, study
@@ -271,7 +271,6 @@ def test_a_row_of_two_workloads_has_the_files_of_both():
 
 
 @given(text=st.text(alphabet=st.characters(codec=None, categories=None)))
-@settings(derandomize=True, deadline=None)
 def test_any_text_can_be_stored(text):
     one = storable(replace(row(reason=text, status="failed", stderr_tail=text), environment=((text, text),)))
     assert row_from_json(row_to_json(one)) == one

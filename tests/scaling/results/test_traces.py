@@ -2,7 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.shared.machines import HOST, first_run, machine, row
@@ -49,7 +49,6 @@ steps = st.builds(
 
 
 @given(st.lists(steps, max_size=4).map(tuple))
-@settings(derandomize=True, deadline=None)
 def test_a_traced_run_reads_back_as_it_was_written(made):
     traced = replace(TRACED, steps=made)
     line = traced_row_to_json(traced)

@@ -203,7 +203,7 @@ def test_a_quota_below_one_cpu_leaves_nothing_to_measure():
 
 
 @given(launches=st.integers(1, 4), cores=st.integers(1, 9), seed=st.integers(0, 99))
-@settings(max_examples=30, derandomize=True, deadline=None)
+@settings(max_examples=30)
 def test_every_block_holds_every_point_once_and_one_core_closes(launches, cores, seed):
     runs = plan(study(f'launches = {launches}\nseed = {seed}\nmodes = ["train", "infer"]'), machine(cores)).runs
     points = {run.point for run in runs}

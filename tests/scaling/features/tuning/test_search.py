@@ -211,7 +211,7 @@ def test_the_start_has_the_named_settings_and_others_spread_over_the_grid():
 
 
 @given(st.integers(2, 60), st.integers(0, 1000))
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 def test_a_search_never_makes_more_launches_than_it_may(limit, seed):
     made = search(valley, limit=limit, seed=seed)
     assert 1 <= sum(len(one.logs) for one in made) <= limit

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scaling.analysis.traces import OpTime, TracedStep
@@ -96,7 +96,6 @@ ops = st.builds(
 
 
 @given(st.lists(ops, max_size=12))
-@settings(derandomize=True, deadline=None)
 def test_the_three_parts_add_up_whatever_the_ops_are(made):
     step = only_step(made)
     assert step.op_seconds + step.overhead_seconds + step.unexplained_seconds == pytest.approx(10, abs=1e-7)
@@ -106,7 +105,6 @@ def test_the_three_parts_add_up_whatever_the_ops_are(made):
 
 
 @given(st.lists(ops.map(lambda op: op._replace(thread=0)), max_size=8))
-@settings(derandomize=True, deadline=None)
 def test_own_times_of_nested_ops_add_up_to_the_time_they_cover(made):
     nested = [op for op in made if not any(_cross(op, other) for other in made)]
     assert sum(time for _, time in own_times(nested)) == busy_time(nested)
