@@ -255,7 +255,7 @@ def sizing_reason_sentence(reason: sizing.SizingReason) -> str:
             share = "" if never >= 0.995 else f" ({100 * never:.0f} % of the possible curves never reach it)"
             return f"not reachable with {100 * assurance:g} % confidence{share}"
         case sizing.MachineTooSmall() | sizing.BeyondExtrapolation():
-            about = "" if isinf(reason.needed) else f"; by the curve alone, about {reason.needed:.3g} would do"
+            about = "" if isinf(reason.needed) else f"; by the curve alone, about {figure(reason.needed)} would do"
             few = (
                 f"the {reason.cores} cores of {reason.machine} are too few"
                 if isinstance(reason, sizing.MachineTooSmall)

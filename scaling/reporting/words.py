@@ -101,12 +101,12 @@ def estimate_facts(estimate: Estimate | None) -> dict[str, float | None]:
 
 def percent(ratio: float) -> str:
     """A ratio as a percentage with three digits."""
-    return f"{100 * ratio:.3g} %"
+    return f"{figure(100 * ratio)} %"
 
 
 def figure(number: float) -> str:
     """A number with three digits; below a billion, large numbers are whole and without an exponent."""
-    return f"{number:.0f}" if 1e3 <= number < 1e9 else f"{number:.3g}"
+    return f"{number:.0f}" if 999.5 <= number < 1e9 else f"{number:.3g}"
 
 
 def memory(size_bytes: float) -> str:

@@ -43,7 +43,7 @@ def _counts(counted: Mapping[str, float] | None) -> tuple[str, str, str]:
     if counted is None:
         return "-", "-", "-"
     weights = f"{counted['weights_bytes'] / 1e6:.1f} MB"
-    return f"{counted['parameters']:,}", f"{counted['gmacs_per_item']:.3g}", weights
+    return f"{counted['parameters']:,}", figure(counted["gmacs_per_item"]), weights
 
 
 def model_table(points: Sequence[RooflinePoint]) -> Table:
@@ -53,12 +53,12 @@ def model_table(points: Sequence[RooflinePoint]) -> Table:
             *(roofline.point.workload, roofline.point.mode, roofline.point.size),
             *(str(roofline.point.cores), str(roofline.items)),
             f"{roofline.counts.parameters:,}",
-            f"{roofline.counts.weights_bytes / 1e6:.3g} MB",
-            f"{roofline.counts.flops_per_item / 1e9:.3g}",
+            f"{figure(roofline.counts.weights_bytes / 1e6)} MB",
+            figure(roofline.counts.flops_per_item / 1e9),
             duration(roofline.step.value),
             figure(roofline.flops_per_second.value / 1e9),
             _share(roofline.peak_share),
-            f"{roofline.intensity:.3g}",
+            figure(roofline.intensity),
             roofline.bound_by or "-",
             _share(roofline.roof_share),
             "" if roofline.valid else "disturbed or not valid",
@@ -74,9 +74,9 @@ def ceiling_sentences(points: Sequence[RooflinePoint]) -> list[str]:
     sentences = []
     for ceilings in {roofline.ceilings.cores: roofline.ceilings for roofline in points}.values():
         known = (ceilings.flops_per_second, "GFLOP/s"), (ceilings.bytes_per_second, "GB/s")
-        limits = [f"{value / 1e9:.3g} {unit}" for value, unit in known if value]
+        limits = [f"{figure(value / 1e9)} {unit}" for value, unit in known if value]
         if limits:
-            ridge = f", which meet at {ceilings.ridge:.3g} FLOP/byte" if ceilings.ridge else ""
+            ridge = f", which meet at {figure(ceilings.ridge)} FLOP/byte" if ceilings.ridge else ""
             doubt = f"; disturbed or not valid: {', '.join(ceilings.doubtful)}" if ceilings.doubtful else ""
             sentences.append(f"ceilings on {count(ceilings.cores, 'core')}: {' and '.join(limits)}{ridge}{doubt}")
     if any(roofline.ceilings.ridge is None for roofline in points):

@@ -34,7 +34,8 @@ def test_intervals_in_words(interval, words):
 
 
 def test_figures_are_rounded_as_people_write_them():
-    assert [figure(value) for value in (0.01234, 12.345, 1234.5, 1e12)] == ["0.0123", "12.3", "1234", "1e+12"]
+    assert [figure(value) for value in (0.01234, 12.345, 999.4, 999.6)] == ["0.0123", "12.3", "999", "1000"]
+    assert [figure(value) for value in (1234.5, 1e12)] == ["1234", "1e+12"]
 
 
 def test_a_count_agrees_with_its_noun():
