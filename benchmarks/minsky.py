@@ -1,6 +1,6 @@
 """The tables of docs/reproductions/minsky.md: sections beside Table 2 of the Minsky study, and efficiency over cores.
 
-python -m benchmarks.minsky docs/examples/sixteen-cores [FOLDER of `scaling sweep minsky_sections`]
+python -m benchmarks.minsky docs/examples/minsky-sixteen [FOLDER of `scaling sweep minsky_sections`]
 """
 
 import sys

@@ -99,7 +99,7 @@ def test_what_steps_were_fed_with_survives_an_export(tmp_path):
     assert {one.run.point.data for one in read_export(tmp_path / "older.csv")} == {"fixed"}
 
 
-@pytest.mark.parametrize("folder", ["sixteen-cores", "turns-sixteen", "ceilings-sixteen"])
+@pytest.mark.parametrize("folder", ["frameworks-most", "turns-sixteen", "ceilings-sixteen"])
 def test_an_exported_example_reads_back_as_its_folder(tmp_path, folder):
     stored = list(read_rows(EXAMPLES / folder))
     write_export(stored, "csv", tmp_path / "rows.csv")

@@ -138,4 +138,4 @@ def test_mixed_packs_are_a_matrix(tmp_path):
 
 
 def test_its_question_is_the_study_s_own():
-    assert_question("packs-sixteen", "replicas")
+    assert_question("packs-published", "replicas")

@@ -70,7 +70,7 @@ CEILINGS = SMALL.parent / "ceilings-sixteen"
 @pytest.fixture
 def autoenc_on_sixteen(tmp_path):
     """The profiles of one network on the machine whose ceilings are stored."""
-    lines = (SMALL.parent / "profiles-sixteen" / "traces.jsonl").read_text().splitlines(keepends=True)
+    lines = (SMALL.parent / "profiles-now-sixteen" / "traces.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "traces.jsonl").write_text("".join(line for line in lines if '"workload":"autoenc"' in line))
     return tmp_path
 

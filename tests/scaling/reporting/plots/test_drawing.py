@@ -123,7 +123,7 @@ def test_eight_workloads_at_twenty_counts_are_drawn_without_text_upon_text_and_a
     assert sent < 900_000
 
 
-@pytest.mark.parametrize("name", ["sixteen-cores", "sixteen-cores-calibrated"])
+@pytest.mark.parametrize("name", ["minsky-sixteen", "sixteen-cores-calibrated"])
 def test_the_examples_are_drawn(name):
     for drawing in draw_figures(evaluate(read_folder(EXAMPLES / name))):
         if isinstance(drawing, Drawing):
