@@ -136,7 +136,10 @@ def test_the_convolutional_networks_form_one_cluster_before_others_join(folder, 
     assert is_group(joined, {"residual", "vgg"})
 
 
-@pytest.mark.parametrize(("folder", "few"), [(SMALL, {"residual", "vgg"}), (PUBLISHED, {"autoenc", "speech", "vgg"}), (EIGHT, {"speech", "vgg"})])
+@pytest.mark.parametrize(
+    ("folder", "few"),
+    [(SMALL, {"residual", "vgg"}), (PUBLISHED, {"autoenc", "speech", "vgg"}), (EIGHT, {"speech", "vgg"})],
+)
 def test_at_most_fifteen_op_types_make_ninety_percent_of_training_and_fewer_than_five_in_some(folder, few):
     """The paper says five to fifteen; in its own table three are enough for residual and vgg, two for speech."""
     counts = {name: types_for(profile) for name, profile in networks(folder).items()}
@@ -177,7 +180,9 @@ def test_the_shares_of_optimiser_and_loss_rise_with_threads_in_half_of_the_netwo
     assert set(networks(folder)) - rising == falling
 
 
-@pytest.mark.parametrize(("folder", "mode"), [(SMALL, "train"), (PUBLISHED, "train"), (PUBLISHED, "infer"), (EIGHT, "train")])
+@pytest.mark.parametrize(
+    ("folder", "mode"), [(SMALL, "train"), (PUBLISHED, "train"), (PUBLISHED, "infer"), (EIGHT, "train")]
+)
 @pytest.mark.parametrize("name", ["alexnet", "residual", "vgg"])
 def test_hardly_any_time_of_large_convolutional_networks_lies_outside_ops(folder, mode, name):
     overhead, unexplained = outside_ops(networks(folder, mode)[name])
