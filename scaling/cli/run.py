@@ -90,7 +90,7 @@ def run(
         ),
     ] = None,
     clients: Annotated[str | None, Option(help="Numbers of clients such as 1,4,16.")] = None,
-    rate: Annotated[list[float] | None, Option(help="Requests per second to offer; may be repeated.")] = None,
+    rate: Annotated[str | None, Option(help="Offered requests per second such as 1000,2000.")] = None,
     ready: Annotated[
         str | None,
         Option(metavar="REGEX", help="Match the output of a ready server; default: wait until its port is open."),

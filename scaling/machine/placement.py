@@ -137,6 +137,10 @@ def _exchange_cut(topology: Topology, chosen: Sequence[Cpus], candidates: Sequen
 
 def usable_cores(topology: Topology, request: Request) -> tuple[Cpus, ...]:
     """The cores that meet a request in its policy's order, each with the requested threads only."""
+    if missing := request.reserve - {*topology.present}:
+        raise PlacementError(
+            f"reserved CPU {format_list(missing)} is not on this machine; choose from {format_list(topology.present)}"
+        )
     ordered, usable = _ordered_cores(topology, request.placement, request.variant)
     usable &= _domain(topology, request.within) & _of_core_type(topology, request.core_type)
     core_of = topology.core_of()

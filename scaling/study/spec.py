@@ -48,6 +48,16 @@ def _counts(value: object) -> object:
     return [value] if isinstance(value, int) else value
 
 
+def _rates(value: object) -> object:
+    """A list of rates from a list, a number, or text such as '100,2e3'; other words are left alone."""
+    if not isinstance(value, str):
+        return as_list(value)
+    try:
+        return [float(rate) for rate in value.split(",")]
+    except ValueError:
+        return value
+
+
 def _quotas(value: object) -> object:
     """A list of quotas, each in CPUs or, as container runtimes write it, in thousandths such as '1500m'."""
     return [_cpus(quota) for quota in as_list(value)]
@@ -165,7 +175,7 @@ class Study:
         _axis("'none', at least 0.01 CPUs such as 1.5 or \"1500m\", or a list of them", _quotas),
     ] = ("none",)
     clients: Annotated[tuple[Count, ...], _axis('counts above 0 such as "1,2,4" or [1, 8, 64]', _counts)] = ()
-    rate: Annotated[tuple[Rate, ...], _axis("a rate above 0, or a list of them")] = ()
+    rate: Annotated[tuple[Rate, ...], _axis('rates above 0 such as "100,2000" or [100, 2000]', _rates)] = ()
     within: Annotated[Word | None, Key('a domain such as "S0" or "M8"')] = None
     reserve: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Key('CPU numbers such as "0" or [0, 1]', _counts)] = ()
     core_type: Annotated[Word | None, Key("a core type that `scaling machine topology` shows")] = None
@@ -463,25 +473,28 @@ def incompatibility(old: Study, new: Study, dropped: int = 0) -> str | None:
         return _differences(old, new, fixed)
     if dropped:
         axes = [key for key in changed if key in AXES or key == "launches"]
-        return f"{_differences(old, new, axes)}, which drops {dropped} of its runs"
+        shorter = [key for key in axes if _drops(old, new, key)]
+        return f"{_differences(old, new, shorter or axes)}, which drops {dropped} of its runs"
     return None
 
 
 def incompatibility_anywhere(old: Study, new: Study) -> str | None:
     """Why `new` cannot continue `old` on any machine, without resolving words such as "doubling"."""
     axes = [key for key in AXES if key != "pipeline_threads" or "pipeline" in old.data]
-    dropped = [key for key in axes if _is_shorter(getattr(old, key), getattr(new, key), key)]
-    dropped += ["launches"] if new.launches < old.launches else []
+    dropped = [key for key in (*axes, "launches") if _drops(old, new, key)]
     return incompatibility(old, new) or (
         f"{_differences(old, new, dropped)}, which drops some of its runs" if dropped else None
     )
 
 
-def _is_shorter(old: object, new: object, key: str) -> bool:
-    """Whether a list of values lost a value other than one core, which is always measured."""
-    if not (isinstance(old, tuple) and isinstance(new, tuple)):
+def _drops(old: Study, new: Study, key: str) -> bool:
+    """Whether `new` has fewer launches, or lost a value of an axis other than one core, which is always measured."""
+    if key == "launches":
+        return new.launches < old.launches
+    values = getattr(old, key), getattr(new, key)
+    if not all(isinstance(one, tuple) for one in values):
         return False
-    return bool({*old} - {*new} - ({1} if key in ("cores", "replicas") else set()))
+    return bool({*values[0]} - {*values[1]} - ({1} if key in ("cores", "replicas") else set()))
 
 
 def _differences(old: Study, new: Study, keys: list[str]) -> str:

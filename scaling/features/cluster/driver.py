@@ -4,6 +4,7 @@ Its only state is the folder: a driver that was killed at any moment is continue
 once, whichever job made it. Driver and jobs share files only; neither listens on the network.
 """
 
+import shlex
 import shutil
 import threading
 import time
@@ -360,7 +361,13 @@ def _refuse_keys_of_one_machine(study: Study) -> None:
 
 
 def _refuse_another(sweep: ClusterSweep) -> None:
-    """Refuse the results folder of one machine or of another study."""
+    """Refuse the results folder of one machine or of another study, and one that a scheduler cannot name."""
+    path = str(sweep.folder.resolve())
+    if shlex.quote(path) != path:
+        raise StoreError(
+            f"results folder {path} has characters that the commands of batch schedulers do not take; choose one with "
+            "letters, digits and _-./ only with -o"
+        )
     if (sweep.folder / ROWS.file).exists():
         raise StoreError(f"{sweep.folder} holds the results of one machine; choose another folder with -o")
     make_folder(sweep.folder)

@@ -146,7 +146,9 @@ class Server(Command):
         copies = {name: Path(mkdtemp(prefix="file-")) / Path(path).name for name, path in self.files.items()}
         values: dict[str, object] = {**self.values, "port": self.port, "folder": self.folder, **copies}
         for name, copy in copies.items():
-            copy.write_text(fill_in(Path(self.files[name]).read_text(), values))
+            # Bytes that are not UTF-8 are kept as they are.
+            text = Path(self.files[name]).read_text("utf-8", "surrogateescape")
+            copy.write_text(fill_in(text, values), "utf-8", "surrogateescape")
         for line in ("serve", "argv", "setup", "before_each", "cleanup"):
             words = getattr(self, line)
             setattr(self, line, words and [fill(word, values) for word in words])

@@ -426,6 +426,12 @@ def test_an_explicit_list_is_counted_in_cores_and_siblings_as_they_are():
     assert "only 1 usable cores" in refused(TWO_SOCKETS, 2, smt=2, placement="cpus:0,4,1")
 
 
+def test_a_reserved_cpu_that_the_machine_does_not_have_is_refused():
+    assert refused(TWO_SOCKETS, 1, reserve=frozenset({0, 99})).startswith(
+        "reserved CPU 99 is not on this machine; choose"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "because"),
     [

@@ -253,6 +253,11 @@ def test_a_dropped_value_is_named():
     )
 
 
+def test_an_axis_that_only_grew_is_not_named():
+    before, after = "cores = [2, 4]\nlaunches = 1", "cores = [2]\nintra = [1, 2]\nlaunches = 2"
+    assert obstacle(f"{before}\nintra = 1", after) == "cores was [2, 4] and is now [2], which drops 1 of its runs"
+
+
 def test_a_changed_key_is_named():
     assert obstacle("", "seed = 2\nprecision = 0.1") == "precision was 0.01 and is now 0.1, seed was 1 and is now 2"
 

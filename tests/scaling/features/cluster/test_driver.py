@@ -339,6 +339,12 @@ def test_a_folder_of_one_machine_or_of_another_study_is_refused_before_anything_
         ask(tmp_path)()
 
 
+def test_a_folder_that_a_scheduler_would_split_is_refused(tmp_path):
+    (folder := tmp_path / "my results").mkdir()
+    with pytest.raises(StoreError, match=r"my results/out has characters .*; choose one with letters"):
+        ask(folder)()
+
+
 def test_a_name_for_one_machine_is_refused_on_a_cluster(tmp_path):
     with pytest.raises(StudyError, match="machine_name = 'lent' names one machine"):
         ask(tmp_path, study=TOML + 'machine_name = "lent"\n')()

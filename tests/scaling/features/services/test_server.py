@@ -91,6 +91,15 @@ def test_a_file_a_variable_and_a_folder_are_filled_in(tmp_path):
     assert row.outcome.status == "ok", row.outcome.stderr_tail
 
 
+def test_bytes_of_a_file_that_are_not_utf_8_are_kept(tmp_path):
+    (path := tmp_path / "latin").write_bytes(b"caf\xe9 {threads}")
+    check = 'test "$(od -An -tx1 $0)" = " 63 61 66 e9 20 31" && exec "$1" "$2" serve $3'
+    row = row_of(
+        service(serve=["sh", "-c", check, "{conf}", sys.executable, TINY, "{port}"], files={"conf": str(path)})
+    )
+    assert row.outcome.status == "ok", row.outcome.stderr_tail
+
+
 def test_files_of_one_name_are_two_files_and_one_may_name_the_other(tmp_path):
     paths = {name: tmp_path / name / "server.log" for name in ("one", "two")}
     for path, text in zip(paths.values(), ("see {two}", "two"), strict=True):

@@ -46,8 +46,9 @@ def test_clients_are_an_axis_of_services_alone():
     assert {(point.workload, point.clients) for point in points} == {("p", None), ("echo", 1), ("echo", 8)}
 
 
-def test_a_rate_is_an_axis_where_the_load_keeps_one():
-    study = Study(programs=[service(load="generator {rate}")], rate=[100.0, 2e6], cores=[1])
+@pytest.mark.parametrize("rate", [[100.0, 2e6], "100,2e6"])
+def test_a_rate_is_an_axis_where_the_load_keeps_one(rate):
+    study = Study(programs=[service(load="generator {rate}")], rate=rate, cores=[1])
     assert [run.point.rate for run in plan(study, read_topology()).runs][:2] in ([100.0, 2e6], [2e6, 100.0])
 
 
