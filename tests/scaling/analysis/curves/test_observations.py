@@ -62,6 +62,12 @@ def test_a_noisy_count_has_a_larger_variance_and_quiet_ones_no_more_than_common(
     assert counts.variances[2] > 1.5 * counts.variances[0] > 0.0
 
 
+def test_a_count_with_one_launch_has_the_common_variance():
+    five = (1.0, 1.1, 0.9, 1.05, 1.0)
+    alone = measured(Series("one", (Observation(1.0, five), Observation(2.0, five), Observation(4.0, (0.3,)))))
+    assert alone.launch_variances == pytest.approx([np.log(five).var(ddof=1)] * 3)
+
+
 def test_one_launch_per_count_has_a_noise_that_is_only_guessed():
     counts = measured(Series("once", (Observation(1.0, (1.0,)), Observation(2.0, (0.5,)))))
     assert counts.freedom == 0
