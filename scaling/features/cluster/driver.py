@@ -362,10 +362,10 @@ def _refuse_keys_of_one_machine(study: Study) -> None:
 
 def _refuse_another(sweep: ClusterSweep) -> None:
     """Refuse the results folder of one machine or of another study, and one that a scheduler cannot name."""
-    path = str(sweep.folder.resolve())
-    if shlex.quote(path) != path:
+    named = str(sweep.folder.resolve())
+    if shlex.quote(named) != named:
         raise StoreError(
-            f"results folder {path} has characters that the commands of batch schedulers do not take; choose one with "
+            f"results folder {named} has characters that the commands of batch schedulers do not take; choose one with "
             "letters, digits and _-./ only with -o"
         )
     if (sweep.folder / ROWS.file).exists():

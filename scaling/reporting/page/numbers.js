@@ -26,11 +26,11 @@ function general(number, digits = 6) {
 
 // Three digits; below a billion, large numbers are whole and without an exponent.
 function figure(number) {
-  return number >= 1e3 && number < 1e9 ? fixed(number, 0) : general(number, 3);
+  return number >= 999.5 && number < 1e9 ? fixed(number, 0) : general(number, 3);
 }
 
 function percent(ratio) {
-  return `${general(100 * ratio, 3)} %`;
+  return `${figure(100 * ratio)} %`;
 }
 
 function count(number, noun) {
