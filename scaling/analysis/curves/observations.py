@@ -2,8 +2,8 @@
 
 Launches of one block, at any count, were made together and share the machine's state: log seconds are count + block +
 error (a randomised block design: Fisher, The Design of Experiments, 1935). The effects of blocks are removed if they
-leave enough degrees of freedom. A count is Hodges and Lehmann's location of its launches. Its variance combines its own
-and the common one, by their degrees of freedom; all are known up to one factor.
+leave enough degrees of freedom and link all counts. A count is Hodges and Lehmann's location of its launches. Its
+variance combines its own and the common one, by their degrees of freedom; all are known up to one factor.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ ROUNDS = 50
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A series count by count: log seconds, their variance up to a factor, and the variance that has no factor.
+    """A series count by count: log seconds, their covariance up to a factor, and the variance that has no factor.
 
     `freedom` is of all variances together, 0 if no count has two launches. `launch_variances` are within a block,
     `block_variance` is shared by the launches of a block, over all `blocks`. `stretch` is the slowdown of the clock
@@ -40,7 +40,7 @@ class Measured:
 
     cores: Floats
     logs: Floats
-    variances: Floats
+    covariance: Floats
     shifts: Floats
     freedom: int
     launch_variances: Floats
@@ -48,13 +48,18 @@ class Measured:
     blocks: int = 1
     stretch: Floats | None = None
 
+    @property
+    def variances(self) -> Floats:
+        """The variances of the log seconds, up to a factor."""
+        return self.covariance.diagonal()
+
     def only(self, kept: NDArray[np.bool_]) -> "Measured":
         """Some of its counts."""
         return replace(
             self,
             cores=self.cores[kept],
             logs=self.logs[kept],
-            variances=self.variances[kept],
+            covariance=self.covariance[np.ix_(kept, kept)],
             shifts=self.shifts[kept],
             launch_variances=self.launch_variances[kept],
             stretch=None if self.stretch is None else self.stretch[kept],
@@ -71,13 +76,16 @@ def measured(series: Series) -> Measured:
     own = [values - effects[at] for values, at in zip(logs, blocks, strict=True)] if blocks else logs
     freedom = int(launches.sum()) - len(own) - max(len(effects) - 1, 0)
     of_launches = _launch_variances(own, launches, freedom)
+    spread = np.linalg.pinv(_links(blocks)) + 1.0 / launches.sum() if blocks else np.diag(1.0 / launches)
+    covariance = spread * np.sqrt(np.outer(of_launches, of_launches))
     locations = np.array([np.log(location(np.exp(values).tolist()).value) for values in own])
     # The location of launches in two states may be one of them; then the mean is as far off.
     apart = locations - np.array([values.mean() for values in own])
+    covariance += np.diag(np.maximum(apart**2, LEAST_NOISE**2 - covariance.diagonal()))
     return Measured(
         cores=np.array([one.cores for one in observations], dtype=np.float64),
         logs=locations,
-        variances=np.maximum(of_launches / launches + apart**2, LEAST_NOISE**2),
+        covariance=covariance,
         # CPU time that others may have taken is uniform over its reach.
         shifts=np.array([one.reach.largest**2 / 3.0 for one in observations]),
         freedom=max(freedom, 0),
@@ -100,7 +108,16 @@ def _blocks(observations: Sequence[Observation]) -> list[NDArray[np.intp]]:
     if len(names) < 2 or matched < LEAST_MATCHED * len(launches) or freedom < LEAST_DF:
         return []
     numbers = {name: number for number, name in enumerate(names)}
-    return [np.array([numbers[name] for name in one.blocks], dtype=np.intp) for one in observations]
+    blocks = [np.array([numbers[name] for name in one.blocks], dtype=np.intp) for one in observations]
+    # Counts that no block links, even by way of others, differ by the effects of their blocks too.
+    return blocks if np.linalg.matrix_rank(_links(blocks)) == len(blocks) - 1 else []
+
+
+def _links(blocks: Sequence[NDArray[np.intp]]) -> Floats:
+    """The information about the counts that is left after blocks, for launches of unit variance."""
+    sizes = np.bincount(np.concatenate(blocks))
+    made = np.array([np.bincount(at, minlength=len(sizes)) for at in blocks], dtype=np.float64)
+    return np.diag(made.sum(axis=1)) - made / sizes @ made.T
 
 
 def _effects(logs: Sequence[Floats], blocks: Sequence[NDArray[np.intp]]) -> Floats:

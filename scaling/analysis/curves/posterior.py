@@ -167,7 +167,7 @@ class Posterior:
     ) -> tuple[_Cell, Floats]:
         counts = self._counts
         brownian = two_sided_minimum(np.log2(counts.cores), np.log2(counts.cores))
-        covariance = np.diag(counts.variances * factor + counts.shifts) + deviation**2 * brownian
+        covariance = counts.covariance * factor + np.diag(counts.shifts) + deviation**2 * brownian
         inverse: Floats = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
         level = inverse.sum(axis=0)
         precision = float(level.sum())

@@ -13,7 +13,7 @@ from scaling.analysis.series import Series
 TRUTH = Truth(0.1, noise=0.01, grid=TO_16)
 FIT = fit(series(TRUTH, np.random.default_rng(1)))
 COUNTS = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
-NOTHING = Measured(np.array([1.0, 2.0]), np.zeros(2), np.ones(2), np.zeros(2), 0, np.ones(2))
+NOTHING = Measured(np.array([1.0, 2.0]), np.zeros(2), np.eye(2), np.zeros(2), 0, np.ones(2))
 
 
 def draws(serial, coherency=0.0, deviations=(0.0, 0.0, 0.0), scale="strong"):

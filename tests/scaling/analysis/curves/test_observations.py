@@ -27,11 +27,38 @@ def without(whole, dropped):
     )
 
 
+def grown(first, then):
+    """A series whose counts were measured in five blocks at first and in five others later."""
+    chance, made = np.random.default_rng(5), {}
+    for number, counts in enumerate((first,) * 5 + (then,) * 5):
+        block = np.exp(0.1 * chance.standard_normal())
+        for cores in counts:
+            launch = (TRUTH.true_seconds(cores) * block * np.exp(0.01 * chance.standard_normal()), str(number))
+            made.setdefault(cores, []).append(launch)
+    return Series(
+        "grown",
+        tuple(
+            Observation(n, tuple(x for x, _ in launches), blocks=tuple(name for _, name in launches))
+            for n, launches in made.items()
+        ),
+    )
+
+
 def test_what_a_block_shares_is_not_noise_and_costs_degrees_of_freedom():
     counts = measured(blocked_series(TRUTH, 0.1, np.random.default_rng(1)))
     assert (counts.freedom, counts.blocks) == (16, 5)
     assert np.sqrt(counts.variances) == pytest.approx(0.02 / np.sqrt(5), rel=0.5)
     assert np.sqrt(counts.launch_variances) == pytest.approx(0.02, rel=0.5)
+
+
+def test_counts_that_only_one_core_links_differ_by_the_noise_of_both_links():
+    counts = measured(grown((1.0, 2.0, 4.0), (1.0, 8.0, 16.0)))
+    noise = np.sqrt(counts.launch_variances)
+    links = counts.covariance / np.outer(noise, noise)
+    apart = links.diagonal()[:, None] + links.diagonal() - 2.0 * links
+    assert (counts.freedom, counts.blocks) == (16, 10)
+    assert apart[1, [2, 3, 4]] == pytest.approx([2 / 5, 4 / 5, 4 / 5], rel=0.1)
+    assert measured(blocked_series(TRUTH, 0.1, np.random.default_rng(1))).covariance[0, 1:] == pytest.approx(0.0)
 
 
 def test_the_variance_of_blocks_is_estimated():
@@ -50,7 +77,8 @@ def test_launches_missing_from_a_slow_block_do_not_make_their_count_fast():
 def test_launches_that_cannot_be_matched_have_no_blocks():
     few = Series("few", tuple(Observation(n, (1.0 / n, 1.1 / n), blocks=("1", "2")) for n in (1.0, 2.0, 4.0)))
     apart = [Observation(n, (1.0, 1.1, 1.2), blocks=tuple(f"{n} {each}" for each in range(3))) for n in (1.0, 2.0, 4.0)]
-    for unmatched in (series(TRUTH, np.random.default_rng(1)), few, Series("apart", tuple(apart))):
+    later = grown((1.0, 2.0), (8.0, 16.0))
+    for unmatched in (series(TRUTH, np.random.default_rng(1)), few, Series("apart", tuple(apart)), later):
         counts = measured(unmatched)
         assert (counts.blocks, counts.block_variance) == (1, 0.0)
         assert counts.freedom == sum(unmatched.launches) - len(unmatched.cores)
