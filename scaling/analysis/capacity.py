@@ -41,6 +41,7 @@ from scaling.analysis.sizing.question import (
     ExtrapolationEnds,
     Goal,
     Grounds,
+    LaunchesScatter,
     MachineTooSmall,
     NeverReached,
     OverBudget,
@@ -184,6 +185,8 @@ def _job_seconds(size: Size, items: float) -> Estimate:
 def _recommended_size(fit: SeriesFit, question: Question, sizes: Sizes | None) -> Answer:
     """The size with the largest speedup times efficiency, between its neighbours."""
     limits = scaling_limits(fit, sizes)
+    if limits.recommended is None:
+        return Answer(fit, question, Status.REFUSED, reasons=(LaunchesScatter(),))
     offered = offered_sizes(level_curves(fit), sizes)
     best = next(size for size in offered if size.order == (limits.recommended, limits.threads))
     given, *beside = (size_allocation(size, question.price) for size in (best, *neighbours(best, offered)))

@@ -270,6 +270,8 @@ def sizing_reason_sentence(reason: sizing.SizingReason) -> str:
             return f"{fewest} to {most} cores cost at most {100 * share_more:.0f} % more"
         case sizing.StepsUnknown():
             return "the times of single steps are not known; use a results folder"
+        case sizing.LaunchesScatter():
+            return "its launches differ so much that no size is recommended; run at least five launches"
         case sizing.TooFewSteps(quantile, needed, most):
             return (
                 f"the {percent(quantile)} quantile of steps needs launches of at least {needed} steps, but these have "

@@ -90,10 +90,23 @@ class TooFewSteps(Coded):
     most: int
 
 
+@dataclass(frozen=True, slots=True)
+class LaunchesScatter(Coded):
+    """Launches scatter so much that no size is recommended."""
+
+
 StepRefusal = StepsUnknown | TooFewSteps
 TooFew = MachineTooSmall | BeyondExtrapolation
 SizingReason = (
-    StepsGrow | OverBudget | NeverReached | TooFew | WholeMachineKeeps | ExtrapolationEnds | SimilarCost | StepRefusal
+    StepsGrow
+    | OverBudget
+    | NeverReached
+    | TooFew
+    | WholeMachineKeeps
+    | ExtrapolationEnds
+    | SimilarCost
+    | StepRefusal
+    | LaunchesScatter
 )
 
 

@@ -13,7 +13,7 @@ from scaling.analysis.curves.laws import scaled_speedup, speedup
 from scaling.analysis.interference import CrowdedDivision, Crowding
 from scaling.analysis.series import HostTurns, LeftOut, Observation, Series, selected_series
 from scaling.analysis.sizing.levels import Size, level_curves, offered_sizes
-from scaling.analysis.sizing.question import Basis, Goal, Grounds, Question, Status, StepsGrow
+from scaling.analysis.sizing.question import Basis, Goal, Grounds, LaunchesScatter, Question, Status, StepsGrow
 from scaling.analysis.sizing.sizes import Price, Sizes
 from scaling.analysis.summary import HostSlowdown, select_points, summarize
 from scaling.results.rows import launch_of
@@ -398,6 +398,12 @@ def test_without_a_deadline_the_recommended_size_has_its_time():
     assert (sized.status, sized.allocation.cores) == (Status.OK, 16)
     assert [one.cores for one in sized.neighbours] == [8]
     assert sized.allocation.job_seconds.value == pytest.approx(ITEMS * MEAN * TRUTH.true_seconds(16), rel=0.01)
+
+
+def test_a_job_without_a_recommended_size_is_refused_with_the_reason():
+    scattered = Observation(1.0, (1.0, 5.0, 0.3)), Observation(2.0, (2.0, 0.2, 3.0)), Observation(4.0, (0.1, 1.0, 4.0))
+    sized = answer_job(fit(Series("scattered", scattered)), Question(Goal.WORK, ITEMS, items=ITEMS))
+    assert (sized.status, sized.allocation, sized.reasons) == (Status.REFUSED, None, (LaunchesScatter(),))
 
 
 @pytest.mark.parametrize("goal", [Goal.WORK, Goal.DEADLINE])

@@ -17,6 +17,7 @@ from scaling.analysis.sizing.question import (
     ExtrapolationEnds,
     Goal,
     Grounds,
+    LaunchesScatter,
     MachineTooSmall,
     NeverReached,
     OverBudget,
@@ -169,6 +170,11 @@ REASONS = [
         "more cores may reach it too, but a curve up to 16 cores is extrapolated only to 32",
     ),
     (SimilarCost(6, 10, 0.05), "similar-cost", "6 to 10 cores cost at most 5 % more"),
+    (
+        LaunchesScatter(),
+        "launches-scatter",
+        "its launches differ so much that no size is recommended; run at least five launches",
+    ),
     (StepsUnknown(), "steps-unknown", "the times of single steps are not known; use a results folder"),
     (
         TooFewSteps(0.99, 99, 40),
