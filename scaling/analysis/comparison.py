@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import repeat
 from math import exp, log, log1p, nan
+from operator import attrgetter
 from statistics import median
 from typing import Literal
 
@@ -194,15 +195,28 @@ def _by_point(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:
 
 
 def _partners_by_cohort(first: Mapping[Point, Summary], second: Mapping[Point, Summary]) -> dict[Point, Point]:
-    seconds = {(cohort, point.cores): point for point, summary in second.items() for cohort in _by_cohort(summary)}
-    keys = ((point, (cohort, point.cores)) for point, summary in first.items() for cohort in _by_cohort(summary))
-    return {point: seconds[key] for point, key in keys if key in seconds}
+    partners: dict[Point, Point] = {}
+    for key in (_size, attrgetter("cores")):  # the sides of a comparison of quotas, say, share only their cores
+        seconds = {
+            (cohort, key(point)): point
+            for point, summary in second.items()
+            if point not in partners.values()
+            for cohort in _by_cohort(summary)
+        }
+        keys = [(point, (cohort, key(point))) for point, summary in first.items() for cohort in _by_cohort(summary)]
+        partners = {point: seconds[key] for point, key in keys if key in seconds and point not in partners} | partners
+    return {point: partners[point] for point in first if point in partners}
+
+
+def _size(point: Point) -> tuple[object, ...]:
+    """The settings in which the points of a cohort differ."""
+    return point.cores, point.replicas, point.beside, point.quota, point.caps
 
 
 def _failed_partner(summary: Summary, failing: Iterable[Summary]) -> Summary | None:
     """The failing point with the same settings, or of the same cohorts and cores."""
     cohorts = {launch.cohort for launch in summary.made} - {None}
-    for other in failing:
+    for other in sorted(failing, key=lambda other: _size(other.point) != _size(summary.point)):
         in_turns = not cohorts.isdisjoint(launch.cohort for launch in other.failed)
         if other.point == summary.point or (in_turns and other.point.cores == summary.point.cores):
             return other

@@ -125,6 +125,29 @@ def test_results_made_in_turns_with_each_other_are_compared_cohort_by_cohort():
     assert (difference.pairs, difference.verdict) == (None, Change.NONE_SHOWN)
 
 
+@pytest.mark.parametrize("setting", [{"quota": 0.5}, {"replicas": 2}, {"cpu_power_watts": 100.0}])
+def test_points_of_one_cohort_on_equally_many_cores_keep_to_their_own_kind(setting):
+    points = POINTS[0], replace(POINTS[0], **setting)
+    one, other = (
+        [
+            summary
+            for point, level in zip(points, (0.0, 1.0), strict=True)
+            for summary in cohorts(point, side, [level] * 8)
+        ]
+        for side in ("one", "other")
+    )
+    for second in (other, other[::-1]):
+        found = compare(one, second).differences
+        assert [(difference.first.point, difference.second.point) for difference in found] == [
+            (point, point) for point in points
+        ]
+        assert {difference.verdict for difference in found} == {Change.NONE_SHOWN}
+    two, three = (replace(points[1], **dict.fromkeys(setting, value)) for value in (2, 3))
+    sides = ([*one[:1], *cohorts(point, "x", [1.0] * 8)] for point in (two, three))
+    pairs = [(difference.first.point, difference.second.point) for difference in compare(*sides).differences]
+    assert pairs == [(POINTS[0], POINTS[0]), (two, three)]
+
+
 def test_points_of_different_settings_that_took_turns_are_each_others_partners():
     other = replace(POINTS[0], intra=2)
     comparison = compare(cohorts(POINTS[0], "one", [0.0] * 6), cohorts(other, "other", [0.0] * 6))
