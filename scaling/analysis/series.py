@@ -293,15 +293,18 @@ def _settings_name(point: Point, varied: list[str]) -> str:
 
 
 def _by_level(settings: Point, varied: list[str], launches: list[Launch]) -> Iterator[Series]:
+    # The same for all levels, whose times are compared.
+    work = float(min(launches, key=lambda launch: launch.point.cores).items or 1)
     by_level: dict[int, list[Launch]] = defaultdict(list)
     for launch in launches:
         by_level[launch.point.smt].append(launch)
     for level, own in sorted(by_level.items()):
-        yield _series(SeriesKey(settings, level), settings, varied, own, several_levels=len(by_level) > 1)
+        yield _series(SeriesKey(settings, level), settings, varied, own, work, several_levels=len(by_level) > 1)
 
 
-def _series(key: SeriesKey, settings: Point, varied: list[str], launches: list[Launch], several_levels: bool) -> Series:
-    work = float(min(launches, key=lambda launch: launch.point.cores).items or 1)
+def _series(
+    key: SeriesKey, settings: Point, varied: list[str], launches: list[Launch], work: float, several_levels: bool
+) -> Series:
     by_count: dict[int, list[Launch]] = {}
     for launch in launches:
         by_count.setdefault(launch.point.cores, []).append(launch)

@@ -111,6 +111,13 @@ def test_every_number_of_threads_per_core_is_a_series_over_cores():
     assert {one.sizing_label for one in levels} == {"calibrated train"}
 
 
+def test_all_levels_have_the_time_of_the_same_work_whichever_counts_are_missing():
+    made = launches('cores = "doubling"\nscale = "weak"\nlaunches = 1\nsmt = "all"', 4, 2)
+    weak = (replace(launch, items=3 * launch.point.cores) for launch in made)
+    both = series_of(launch for launch in weak if (launch.point.cores, launch.point.smt) != (1, 2))
+    assert [(one.cores, one.work) for one in both] == [((1.0, 2.0, 4.0), 3.0), ((2.0, 4.0), 3.0)]
+
+
 def test_time_is_for_the_items_of_one_core_under_weak_scaling():
     weak = [
         replace(launch, items=3 * launch.point.cores)
