@@ -157,4 +157,6 @@ def ending(code: int) -> str:
 
 def build(setting: Setting, argv: list[str], items: int | str | None = None, **how) -> Command:
     """A program with its placeholders filled in; its items are the study's unless it has its own."""
-    return Command(argv, setting.item_count(1) if items is None else items, **how)
+    if not isinstance(items, str):
+        items = setting.times * items if items else setting.item_count(1)
+    return Command(argv, items, **how)

@@ -67,7 +67,10 @@ def run(
     ] = None,
     items: Annotated[
         str | None,
-        Option(metavar="N|REGEX", help="Items per execution: a number, or a regular expression for it in the output."),
+        Option(
+            metavar="N|REGEX",
+            help="Items per execution: a number, also filled in as {items}, or a regular expression for the output.",
+        ),
     ] = None,
     throughput: Annotated[
         str | None,

@@ -462,7 +462,7 @@ def _workload_spec(text: str) -> WorkloadSpec:
     return WorkloadSpec(None, parsed.name, dict(parsed.options))
 
 
-def _placeholder_values(point: Point, cpus: CpuSet) -> dict[str, object]:
+def _placeholder_values(program: Program, point: Point, cpus: CpuSet) -> dict[str, object]:
     threads = point.cores * point.smt
     times = point.cores if point.scale == "weak" else 1
     return {
@@ -470,7 +470,7 @@ def _placeholder_values(point: Point, cpus: CpuSet) -> dict[str, object]:
         "cores": point.cores,
         "smt": point.smt,
         "cpus": format_list(cpus),
-        "items": times * (1 if point.items == "default" else point.items),
+        "items": times * (program.usual_items if point.items == "default" else point.items),
         "intra": point.threads(point.intra) or threads,
         "inter": point.threads(point.inter) or threads,
         "clients": point.clients,
@@ -480,7 +480,7 @@ def _placeholder_values(point: Point, cpus: CpuSet) -> dict[str, object]:
 
 def _program_spec(program: Program, point: Point, cpus: CpuSet, others: CpuSet) -> WorkloadSpec:
     """A program with its placeholders filled in, except those that only its process knows."""
-    values = _placeholder_values(point, cpus)
+    values = _placeholder_values(program, point, cpus)
     options = {
         **program.filled(values),
         "env": _program_variables(program, point, cpus),
@@ -494,6 +494,6 @@ def _program_spec(program: Program, point: Point, cpus: CpuSet, others: CpuSet) 
 
 def _program_variables(program: Program, point: Point, cpus: CpuSet) -> dict[str, str]:
     """The additional variables of a program: its own, and its number of threads unless it sets that itself."""
-    values = _placeholder_values(point, cpus)
+    values = _placeholder_values(program, point, cpus)
     own = {name: fill_in(value, values) for name, value in program.variables(os.environ).items()}
     return {**dict.fromkeys(THREAD_VARIABLES, str(values["threads"])), **own}

@@ -71,6 +71,7 @@ Variables = tuple[tuple[VariableName, str | FromShell], ...]
 # A line to split as a shell would, or its words.
 CommandLine = Annotated[str, Meta(min_length=1)] | Annotated[tuple[str, ...], Meta(min_length=1)]
 Executions = Annotated[int, Meta(ge=1, le=65536)]
+Amount = Annotated[int, Meta(ge=1, lt=10**15)]
 NAME_LENGTH = 100
 
 
@@ -117,9 +118,7 @@ class Program:
     ignore_failure: Annotated[bool, Key("true or false")] = False
     warmup: Annotated[int, Meta(ge=0, le=65536), Key("a number from 0")] = 0
     steps: Annotated[Executions, Key("a whole number above 0")] = 1
-    items: Annotated[Executions | str | None, Key("a whole number above 0, or a regular expression with one group")] = (
-        None
-    )
+    items: Annotated[Amount | str | None, Key("a whole number above 0, or a regular expression with one group")] = None
     throughput: Annotated[str | None, _PATTERN] = None
     seconds: Annotated[str | None, _PATTERN] = None
 
@@ -140,6 +139,11 @@ class Program:
             raise StudyError(f"program '{self.name}': use throughput or seconds, not both")
         for line in self.lines.values():
             check_placeholders(f"program '{self.name}'", self.argv(line), self.placeholders)
+
+    @property
+    def usual_items(self) -> int:
+        """The items of one core if the study sets none."""
+        return self.items if isinstance(self.items, int) else 1
 
     @property
     def lines(self) -> dict[str, CommandLine]:

@@ -16,7 +16,7 @@ from scaling.machine.topology import ordered_list
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
 from scaling.study.keys import Key, as_list, did_you_mean, given_keys, keyed, keys_of, parse_toml
 from scaling.study.privacy import without_secrets
-from scaling.study.programs import FromShell, Program
+from scaling.study.programs import Amount, FromShell, Program
 from scaling.study.workload import Command, workload
 
 # Loads of a service: keys of a study, fields of a point, and placeholders.
@@ -77,7 +77,7 @@ LONGEST_NAME = 100
 
 Word = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1, le=65536)]
-Items = Count | Literal["default"]
+Items = Amount | Literal["default"]
 Threads = Count | Literal["auto", "cpus", "cores"]
 # The smallest quota of the kernel is one millisecond per period of 100 ms, a hundredth of a CPU.
 Quota = Annotated[float, Meta(ge=0.01, le=65536)]

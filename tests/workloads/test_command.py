@@ -64,6 +64,14 @@ def test_items_are_the_users_to_say():
     assert row_of(python("pass"), items=32).outcome.items_per_step == 32
 
 
+@pytest.mark.parametrize(("scale", "items"), [("strong", 100_000), ("weak", 200_000)])
+def test_a_program_is_told_the_items_that_count_which_grow_with_the_cores(scale, items, tmp_path):
+    log = tmp_path / "log"
+    program = Program(name="prog", command=("sh", "-c", f"echo {{items}} > {log}"), items=100_000)
+    outcome = row_of(program, scale=scale, cores=2).outcome
+    assert (int(log.read_text()), outcome.items_per_step) == (items, items)
+
+
 def test_what_prepares_a_program_and_its_warm_up_do_not_count(tmp_path):
     log = tmp_path / "log"
     hooks = {hook: f"sh -c 'echo {hook} >> {log}'" for hook in ("setup", "prepare", "cleanup")}
