@@ -20,7 +20,7 @@ from scaling.analysis.step_times import STEP_FIGURES
 from scaling.analysis.summary import HostSlowdown, Summary
 from scaling.features import features, resolve
 from scaling.reporting.json_types import ESTIMATE, NUMBER, TEXTS, Fields, estimate_keys, fields_of, record
-from scaling.reporting.words import count, duration, estimate_facts, interval_alone, share
+from scaling.reporting.words import count, duration, estimate_facts, figure, interval_alone, share
 
 # The estimates of a decomposition, and the factors of its computation scaling.
 DECOMPOSITION = ("cpu_utilisation", "computation_scaling", "idle", "computation")
@@ -110,7 +110,7 @@ def _step_cells(point: ScalingPoint) -> list[str]:
 
 def _rate_cells(point: ScalingPoint) -> list[str]:
     rate = point.summary.rate if point.summary.step else None
-    return ["-" if rate is None else f"{rate.value:.4g}"]
+    return ["-" if rate is None else figure(rate.value, 4)]
 
 
 def _ratio(key: str, headers: Headers, words: Callable[[float], str], form: str, *, columns: int = 2) -> Quantity:

@@ -38,8 +38,8 @@ def duration(seconds: float) -> str:
     rounded = float(f"{seconds:.4g}")
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if rounded >= factor:
-            return f"{seconds / factor:.4g} {unit}"
-    return f"{seconds * 1e9:.4g} ns"
+            return f"{figure(seconds / factor, 4)} {unit}"
+    return f"{figure(seconds * 1e9, 4)} ns"
 
 
 def long_duration(seconds: float) -> str:
@@ -104,9 +104,9 @@ def percent(ratio: float) -> str:
     return f"{figure(100 * ratio)} %"
 
 
-def figure(number: float) -> str:
-    """A number with three digits; below a billion, large numbers are whole and without an exponent."""
-    return f"{number:.0f}" if 999.5 <= number < 1e9 else f"{number:.3g}"
+def figure(number: float, digits: int = 3) -> str:
+    """A number with three digits or more; below a billion, large numbers are whole and without an exponent."""
+    return f"{number:.0f}" if 10**digits - 0.5 <= number < 1e9 else f"{number:.{digits}g}"
 
 
 def memory(size_bytes: float) -> str:

@@ -24,9 +24,9 @@ function general(number, digits = 6) {
   return String(Number(Number(`${mantissa}e${power}`).toFixed(Math.max(0, digits - 1 - power))));
 }
 
-// Three digits; below a billion, large numbers are whole and without an exponent.
-function figure(number) {
-  return number >= 999.5 && number < 1e9 ? fixed(number, 0) : general(number, 3);
+// Three digits or more; below a billion, large numbers are whole and without an exponent.
+function figure(number, digits = 3) {
+  return number >= 10 ** digits - 0.5 && number < 1e9 ? fixed(number, 0) : general(number, digits);
 }
 
 function percent(ratio) {
@@ -41,13 +41,13 @@ function count(number, noun) {
 function duration(seconds) {
   const rounded = Number(general(seconds, 4));
   for (const [factor, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]) {
-    if (rounded >= factor) return `${general(seconds / factor, 4)} ${unit}`;
+    if (rounded >= factor) return `${figure(seconds / factor, 4)} ${unit}`;
   }
-  return `${general(seconds * 1e9, 4)} ns`;
+  return `${figure(seconds * 1e9, 4)} ns`;
 }
 
 // '6.2 (5.4 to 7.9)'.
 function withInterval(estimate, words = figure) {
-  const [value, low, high] = [estimate.value, estimate.low, estimate.high].map(words);
+  const [value, low, high] = [estimate.value, estimate.low, estimate.high].map((end) => words(end));
   return value === low && value === high ? value : `${value} (${low} to ${high})`;
 }

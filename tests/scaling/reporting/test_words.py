@@ -54,6 +54,8 @@ def test_a_count_agrees_with_its_noun():
         (0.9999, "999.9 ms"),
         (9.9996e-4, "1 ms"),
         (9.9996e-7, "1 µs"),
+        (9999.6, "10000 s"),
+        (40050.0, "40050 s"),
     ],
 )
 def test_a_step_time_has_the_unit_that_fits_it(seconds, words):
