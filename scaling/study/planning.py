@@ -101,7 +101,7 @@ class Point:
     smt: Annotated[PositiveCount, Setting(1, "smt {}")]
     quota: Annotated[PositiveNumber | None, Setting(None, "quota {:g}")] = None
     clients: Annotated[PositiveCount | None, Setting(None, "clients {}")] = None
-    rate: Annotated[PositiveNumber | None, Setting(None, "rate {:g}")] = None
+    rate: Annotated[PositiveNumber | None, Setting(None, "rate {:.12g}")] = None
     items: Annotated[Items, Setting("default", "items {}")]
     data: Annotated[Data, Setting("fixed", "data {}")] = "fixed"
     pipeline_threads: Annotated[Threads | None, Setting("auto", "pipeline threads {}")] = None

@@ -268,7 +268,7 @@ def _size_words(size: Size) -> str:
 
 
 def _load_words(point: Point) -> str:
-    return "closed loop" if point.rate is None else f"{point.rate:g}/s offered"
+    return "closed loop" if point.rate is None else f"{point.rate:.12g}/s offered"
 
 
 def _nearest(service: Service, promise: Promise) -> str:

@@ -213,7 +213,7 @@ def setting_words(grid: Grid, setting: int) -> str:
 
 def _value(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:g}"
+        return f"{value:.12g}"
     return {"True": "on", "False": "off"}.get(str(value), str(value))
 
 

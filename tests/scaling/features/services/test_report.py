@@ -31,8 +31,8 @@ def test_a_rate_with_a_latency_is_answered_with_what_was_measured():
 
 
 def test_a_rate_that_was_offered_is_named_so():
-    answer = objective(question(summaries({point(1, 8, 1000.0): 995.0}), throughput=1000.0, latency=0.01))
-    assert "1000/s offered" in answer.sentences[0]
+    answer = objective(question(summaries({point(1, 8, 1250000.0): 1245000.0}), throughput=1240000.0, latency=0.01))
+    assert "1250000/s offered" in answer.sentences[0]
     assert answer.facts["services"][0]["closed_loop"] is False
 
 

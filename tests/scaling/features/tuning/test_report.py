@@ -113,6 +113,12 @@ def test_a_program_has_threads_as_many_as_cpus_where_it_is_not_told():
     assert words == ["threads 4 (default)", "threads 1", "threads 2"]
 
 
+def test_a_large_parameter_keeps_its_digits():
+    toml = 'programs = [{name = "a", command = "echo"}, {name = "b", command = "echo"}]\ncores = [1]'
+    settings = grid(study_from_toml(toml, "tuned"), HOST, {"a": {"n": "10000000"}, "b": {"n": "10000001"}})
+    assert [setting_words(settings, one) for one in (0, 1)] == ["n 10000000 (default)", "n 10000001"]
+
+
 def test_an_interrupted_search_without_a_whole_cohort_is_not_a_failed_one():
     search = search_of()
     assert tuning_answer(search.outcome([]), search.grid, "latency") == [
