@@ -13,9 +13,9 @@ LONGEST_EXCERPT = 100
 MOST_NAMED = 6
 
 
-def count(number: int, noun: str) -> str:
-    """'1 core', '2 cores'."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def count(number: int | str, noun: str) -> str:
+    """'1 core', '2 cores'; also of several numbers in words, '2, 4 cores'."""
+    return f"{number} {noun}" if str(number) == "1" else f"{number} {noun}s"
 
 
 def few(names: Sequence[str]) -> str:

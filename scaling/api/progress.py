@@ -168,6 +168,6 @@ def watch(monitor: Monitor, schedule: Runs) -> Iterator[None]:
 def budget_sentence(runs: int, noun: str, widths: Sequence[float | None], precision: float) -> str:
     """The number of runs within a budget, and the precision reached."""
     known = sum(width is not None and width <= precision for width in widths)
-    part = f"the budget is used up: {known} of {len(widths)} {noun}s are"
+    part = f"the budget is used up: {known} of {count(len(widths), noun)} {'is' if len(widths) == 1 else 'are'}"
     ended = f"every {noun} is" if known == len(widths) else part
     return f"{count(runs, 'run')}; {ended} known to within ± {100 * precision:g} %"

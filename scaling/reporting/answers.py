@@ -113,7 +113,7 @@ def _left_out(answer: SizeAnswer) -> str:
     if not answer.left_out:
         return ""
     points = "the point on" if len(answer.left_out) == 1 else "points on"
-    return f"; {points} {format_list(answer.left_out)} cores cannot be used (disturbed or not valid)"
+    return f"; {points} {count(format_list(answer.left_out), 'core')} cannot be used (disturbed or not valid)"
 
 
 def _obstacle(answer: SizeAnswer) -> str:

@@ -310,7 +310,7 @@ def _allocation_cells(allocation: Allocation, answer: Answer) -> tuple[str, ...]
     remark = basis_words(allocation.basis)
     if allocation is answer.allocation and needed is not None and isfinite(needed.value) and allocation.cores > 1:
         words = with_interval(needed, figure, beyond=f"beyond {figure(extrapolation_limit(answer.fit))}")
-        remark = ", ".join(filter(None, (remark, f"the curve alone: {words} cores")))
+        remark = ", ".join(filter(None, (remark, f"the curve alone: {count(words, 'core')}")))
     return (
         short_size(allocation.cores, allocation.threads),
         _assurance_cell(allocation),

@@ -162,7 +162,7 @@ def left_out_sentence(chosen: PointSelection) -> str | None:
     verdicts = verdict_counts(summary.verdict for summary in chosen.left_out)
     why = "; ".join(filter(None, [verdicts, ", ".join(name for name, _ in names.most_common(3))]))
     if not left_out:
-        return None if taken else "no launch succeeded yet; run the sweep that writes to this folder"
+        return None if taken else "no launch succeeded yet; the verdicts of `scaling show` say why"
     if not taken:
         return f"no usable point among {count(left_out, 'point')} ({why}); run more launches on a quieter host"
     return f"fits leave out {left_out} of {count(taken + left_out, 'point')} ({why})"

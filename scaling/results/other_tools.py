@@ -18,7 +18,7 @@ from typing import Any
 
 from scaling.analysis.estimates import are_equal
 from scaling.analysis.series import Observation, Series, table_key, threads_on
-from scaling.errors import StoreError
+from scaling.errors import StoreError, count
 from scaling.results.csv_series import LEAST, read_csv_series
 from scaling.results.files import OWN_FILES, open_input
 from scaling.study.privacy import without_secrets
@@ -107,7 +107,7 @@ def _equal_as_one(table: Table) -> Table:
 
     series = tuple(replace(one, observations=tuple(map(as_one, one.observations))) for one in table.series)
     counts = ", ".join(f"{cores:g}" for cores in sorted({*equal}))
-    note = f"equal times on {counts} cores count as one launch each, since they were rounded"
+    note = f"equal times on {count(counts, 'core')} count as one launch each, since they were rounded"
     return Table(series, (*table.notes, note)) if equal else table
 
 

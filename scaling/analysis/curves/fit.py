@@ -18,7 +18,7 @@ from scaling.analysis.curves.posterior import DEVIATIONS, Posterior
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.series import Series
 from scaling.analysis.sizing.sizes import plain_sizes
-from scaling.errors import FitError, SeriesFitError
+from scaling.errors import FitError, SeriesFitError, count
 
 # With fewer counts any law goes through all of them.
 LEAST_COUNTS = 3
@@ -307,4 +307,6 @@ def _too_few_counts(series: Series) -> str:
     cores = ", ".join(map(str, sorted({out.cores for out in series.left_out})))
     points = "1 point was" if len(series.left_out) == 1 else f"{len(series.left_out)} points were"
     usable = f"at one core count only ({only_count})" if only_count else "at no core count"
-    return f"is usable {usable}; {points} left out as disturbed or not valid ({cores} cores: {broken}); {needs}"
+    return (
+        f"is usable {usable}; {points} left out as disturbed or not valid ({count(cores, 'core')}: {broken}); {needs}"
+    )

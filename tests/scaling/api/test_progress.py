@@ -2,7 +2,7 @@ import sys
 from types import SimpleNamespace
 
 from benchmarks.shared.machines import row
-from scaling.api.progress import Monitor, NotebookProgress, Progress, watcher
+from scaling.api.progress import Monitor, NotebookProgress, Progress, budget_sentence, watcher
 
 
 class Schedule:
@@ -33,3 +33,12 @@ def test_elsewhere_progress_is_text_unless_somebody_else_watches(monkeypatch):
     rows = []
     watcher(rows.append).row(row())
     assert len(rows) == 1
+
+
+def test_a_spent_budget_is_told_in_good_grammar():
+    said = [budget_sentence(3, "point", widths, 0.01) for widths in ([None], [0.001, None], [0.001])]
+    assert said == [
+        "3 runs; the budget is used up: 0 of 1 point is known to within ± 1 %",
+        "3 runs; the budget is used up: 1 of 2 points are known to within ± 1 %",
+        "3 runs; every point is known to within ± 1 %",
+    ]

@@ -69,6 +69,12 @@ HAND_MADE = {
 }
 
 
+def test_a_curve_of_failures_only_is_refused_with_the_way_to_their_reasons(tmp_path):
+    folder = folder_of(tmp_path / "a", HAND_MADE["nothing but failures"][0])
+    refused = scaling("fit", folder)
+    assert (refused.returncode, "the verdicts of `scaling show` say why" in refused.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("name", HAND_MADE)
 def test_rows_with_little_information_get_a_sentence_and_no_certainty(tmp_path, name):
     rows, sentence = HAND_MADE[name]

@@ -211,3 +211,5 @@ def test_equal_times_are_rounded_ones_and_count_as_one_launch(tmp_path):
     table = read_table(path, AS_IT_IS)
     assert [one.launch_seconds for one in table.series[0].observations] == [(2.02, 1.99), (1.1,), (0.65,)]
     assert table.notes[-1].startswith("equal times on 2, 4 cores count as one launch")
+    path.write_text("cores,seconds\n1,2.02\n1,2.02\n2,1.1\n")
+    assert read_table(path, AS_IT_IS).notes[-1].startswith("equal times on 1 core count as one launch")
