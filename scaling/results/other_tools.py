@@ -114,6 +114,8 @@ def _equal_as_one(table: Table) -> Table:
 def _read(path: Path, options: TableOptions) -> Table:
     if path.is_dir():
         return _read_files(path, _tool_files(path), options)
+    if path.name in OWN_FILES and (path.parent / "rows.jsonl").exists():
+        raise StoreError(f"{path} is one file of a results folder; pass the folder {path.parent}")
     if _begins_as_json(path):
         return _read_files(path, [path], options)
     columns = ({"cores": options.cores_from} if options.cores_from else {}) | dict(options.columns)

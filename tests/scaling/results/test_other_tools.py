@@ -192,6 +192,14 @@ def test_numbers_beyond_any_measurement_are_refused(tmp_path, document, why):
         read_table(written(tmp_path, document), AS_IT_IS)
 
 
+@pytest.mark.parametrize("name", ["rows.jsonl", "study.toml"])
+def test_a_file_of_a_results_folder_is_refused_with_the_folder(tmp_path, name):
+    for own in ("rows.jsonl", "study.toml"):
+        written(tmp_path, "{}\n{}\n", own)
+    with pytest.raises(StoreError, match=f"one file of a results folder; pass the folder {tmp_path}$"):
+        read_table(tmp_path / name, AS_IT_IS)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
