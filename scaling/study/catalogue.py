@@ -153,7 +153,10 @@ def _check_program(program: Program, catalogue: Mapping[str, Entry]) -> None:
 
 def _check_executable(where: str, name: str, folder: str | None = None) -> None:
     if find_executable(name, folder) is None:
-        raise StudyError(f"{where}: program '{name}' is missing or not executable; write its path")
+        first, *others = name.split() or [name]
+        line = others and find_executable(first, folder)
+        remedy = f"if that is '{first}' with arguments, quote each word by itself" if line else "write its path"
+        raise StudyError(f"{where}: program '{name}' is missing or not executable; {remedy}")
 
 
 def find_executable(name: str, folder: str | None = None, python: str | None = None) -> str | None:

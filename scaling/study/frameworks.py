@@ -11,6 +11,13 @@ Framework = Literal["tensorflow", "torch", "jax"]
 # The default of networks, and the only framework whose operations can be traced.
 TENSORFLOW: Framework = "tensorflow"
 
+# The workloads of the catalogue that use no framework, whose points cannot differ in inter-op threads.
+WITHOUT_FRAMEWORK = ("calibrated", "stream")
+NO_THREADS_OF_JAX = (
+    "jax has one pool of threads, whose size follows its CPUs, so only its points with intra 'auto' or 'cpus' and "
+    "inter 'auto' or 1 are kept"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameworkFacts:

@@ -14,7 +14,7 @@ from msgspec import Meta
 from scaling.errors import PlacementError, StudyError, count
 from scaling.machine.placement import POLICIES, Request, divide, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
-from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
+from scaling.study.frameworks import FRAMEWORKS, NO_THREADS_OF_JAX, TENSORFLOW, WITHOUT_FRAMEWORK
 from scaling.study.keys import annotations_of
 from scaling.study.privacy import without_secrets
 from scaling.study.spec import (
@@ -56,11 +56,6 @@ PositiveCount = Annotated[int, Meta(ge=1)]
 StepCount = Annotated[int, Meta(ge=0)]
 PositiveNumber = Annotated[float, Meta(gt=0)]
 RunCpus = Annotated[tuple[Annotated[Cpus, Meta(min_length=1)], ...], Meta(min_length=1)]
-
-NO_THREADS_OF_JAX = (
-    "jax has one pool of threads, whose size follows its CPUs, so only its points with intra 'auto' or 'cpus' and "
-    "inter 'auto' or 1 are kept"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +366,10 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
                 settings: dict[str, Any] = {key: value for part in parts for key, value in part.items()}
                 if settings["framework"] != TENSORFLOW:
                     settings["onednn"] = None
+                name = settings["workload"].partition(" ")[0]
+                if name in WITHOUT_FRAMEWORK and len(study.inter) > 1:
+                    settings["inter"] = first = study.inter[0]
+                    notes[f"{name} has no inter-op threads, so only its points with inter {first} are kept"] = None
                 alone = Point(**here, **settings)
                 yield alone
                 if study.beside and alone.replicas == 1 and cores == most:

@@ -135,6 +135,8 @@ def grid(study: Study, topology: Topology, parameters: Mapping[str, Mapping[str,
     same CPUs as another.
     """
     planned = {run.point for run in plan(replace(study, launches=1), topology).runs}
+    if all(point.inter == "auto" for point in planned):
+        study = replace(study, inter=("auto",))
     order = {name: number for number, name in enumerate(parameters)}
     in_order = sorted(
         (point for point in planned if not isinstance(study.cores, tuple) or point.cores in study.cores),

@@ -18,8 +18,10 @@ from scaling.study.catalogue import (
     ready_made,
     uses_framework,
 )
+from scaling.study.frameworks import WITHOUT_FRAMEWORK
 from scaling.study.planning import plan
-from scaling.study.spec import study_from_toml
+from scaling.study.programs import Program
+from scaling.study.spec import Study, study_from_toml
 
 
 @pytest.mark.parametrize("name", sorted(ready_made()))
@@ -189,3 +191,13 @@ def test_a_file_without_a_factory_is_refused_with_what_it_has(tmp_path):
 def test_a_workload_of_ours_has_no_other_modes_than_it_says():
     with pytest.raises(StudyError, match="use train or infer"):
         check_workloads(study('workloads = ["calibrated"]\nmodes = "run"'), read_catalogue())
+
+
+def test_the_workloads_without_a_framework_are_known_without_the_catalogue():
+    assert [name for name in read_catalogue() if not uses_framework(name)] == [*WITHOUT_FRAMEWORK]
+
+
+@pytest.mark.parametrize(("word", "remedy"), [("sleep 1", "quote each word by itself"), ("no such", "write its path")])
+def test_a_quoted_command_line_is_refused_with_its_remedy(word, remedy):
+    with pytest.raises(StudyError, match=f"program '{word}' is missing or not executable; .*{remedy}$"):
+        check_workloads(Study(programs=(Program(name="one", command=(word,)),)), {})

@@ -150,6 +150,15 @@ def test_frameworks_are_an_axis_and_jax_has_no_other_threads_than_its_cpus():
     assert planned.notes == (planning.NO_THREADS_OF_JAX,)
 
 
+def test_inter_op_threads_are_no_axis_of_a_workload_without_a_framework():
+    asked = study('workloads = ["calibrated serial=0.2", "fcn"]\ninter = [1, 2]\ncores = 1\nlaunches = 1')
+    planned = plan(asked, machine(cores=2))
+    made = {(run.point.workload, run.point.inter) for run in planned.runs}
+    assert made == {("calibrated serial=0.2", 1), ("fcn", 1), ("fcn", 2)}
+    assert planned.notes == ("calibrated has no inter-op threads, so only its points with inter 1 are kept",)
+    assert planned.drops(plan(replace(asked, inter=(1,)), machine(cores=2))) == 0
+
+
 def test_a_study_of_threads_that_jax_cannot_have_is_refused():
     with pytest.raises(StudyError, match="jax has one pool"):
         plan(study('workloads = ["fcn"]\nframework = "jax"\nintra = 3'), machine(cores=2))

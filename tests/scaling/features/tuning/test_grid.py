@@ -13,7 +13,7 @@ from scaling.features.tuning.grid import (
 )
 from scaling.study.programs import Program
 
-POOLS = 'intra = ["auto", 1, 2, 4, 8]\ninter = ["auto", 1, 2, 4]\n'
+POOLS = 'workloads = ["autoenc"]\nintra = ["auto", 1, 2, 4, 8]\ninter = ["auto", 1, 2, 4]\n'
 
 
 def grid_of(toml: str, cores: int = 4, smt: int = 1):
@@ -54,6 +54,11 @@ def test_without_pools_as_many_threads_as_cpus_are_the_default():
     made = grid_of('cores = [4]\nintra = ["auto", 1, 2, 4]\n')
     assert [point.intra for point in made.points] == ["auto", 1, 2]
     assert made.names == {0: DEFAULT}
+
+
+def test_a_workload_without_inter_op_threads_has_one_pool():
+    made = grid_of('cores = [4]\nintra = ["auto", 1, 2, 4]\ninter = ["auto", 1, 2]\n')
+    assert [(point.intra, point.inter) for point in made.points] == [("auto", "auto"), (1, "auto"), (2, "auto")]
 
 
 def test_parameters_are_options_of_a_workload_or_words_of_a_program():

@@ -11,7 +11,8 @@ from scaling.results.rows import launch_of
 from scaling.study.planning import block
 
 HOST = machine(8)
-TOML = 'design = "turns"\nrounds = 1\nlaunches = 1\nintra = ["auto", 1, 2, 4, 8]\ninter = ["auto", 1, 2, 4, 8]\n'
+THREADS = 'intra = ["auto", 1, 2, 4, 8]\ninter = ["auto", 1, 2, 4, 8]\n'
+TOML = f'workloads = ["autoenc"]\ndesign = "turns"\nrounds = 1\nlaunches = 1\n{THREADS}'
 
 
 def schedule(toml: str = TOML + "cores = [8]\n", earlier=(), **options) -> TuningSchedule:
