@@ -201,9 +201,10 @@ def public_row(row: Row) -> Row:
 # Rows of a folder share a handful of environments.
 @lru_cache(256)
 def _public_environment(environment: Pairs) -> tuple[str | None, tuple[str, ...], Pairs]:
-    """The home folder, the names of private variables, and the other variables."""
-    private = tuple(name for name, _ in environment if is_private(name))
-    return dict(environment).get("HOME"), private, tuple(pair for pair in environment if pair[0] not in private)
+    """The home folder, the names of private variables, and the other variables without secrets and the home."""
+    private, home = tuple(name for name, _ in environment if is_private(name)), dict(environment).get("HOME")
+    others = (pair for pair in environment if pair[0] not in private)
+    return home, private, tuple((name, without_home(without_secrets(value), home)) for name, value in others)
 
 
 @lru_cache(256)

@@ -305,11 +305,12 @@ def test_a_public_row_tells_nothing_of_a_person_and_says_what_it_leaves_out():
     one = replace(
         row(status="failed", reason="no /home/ada/data", stderr_tail="curl --token=hunter2", step_seconds=()),
         versions=(("interpreter", "/home/ada/venv/bin/python"),),
-        environment=private,
+        environment=(*private, ("DATABASE", "ldap://user:hunter2@host"), ("OPTIONS", "--password=hunter2 /home/ada/x")),
     )
     public = public_row(one)
     assert not [text for text in ("ada", "hunter2") if text in row_to_json(public)]
-    assert dict(public.environment) == {"LANG": "C", "LC_CTYPE": "C"}
+    shown = {"DATABASE": "ldap://user:***@host", "OPTIONS": "--password=*** ~/x"}
+    assert dict(public.environment) == {"LANG": "C", "LC_CTYPE": "C", **shown}
     assert public.left_out == ("HOME", "LC_PROJECT", "USER")
     assert public_row(public) == public
     assert row_from_json(row_to_json(public)) == public
