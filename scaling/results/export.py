@@ -195,8 +195,8 @@ def _csv_writer(rows: Iterable[CsvLine]) -> Callable[[BinaryIO], int]:
 
 def _csv_line(cells: Iterable[Any]) -> bytes:
     line = StringIO()
-    csv.writer(line, lineterminator="").writerow(cells)
-    return line.getvalue().encode()
+    csv.writer(line).writerow(cells)  # before Python 3.13, quotes only the line breaks that it ends lines with
+    return line.getvalue().removesuffix("\r\n").encode()
 
 
 def _parquet_writer(rows: Iterable[Row]) -> Callable[[BinaryIO], int]:

@@ -89,6 +89,14 @@ def test_an_exported_csv_reads_back_as_the_rows_it_was_made_of(tmp_path):
     assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in rows]
 
 
+def test_a_command_of_several_lines_survives_a_csv(tmp_path):
+    made = study(r"""cores = 1
+workloads = ["command: sh -c 'one\ntwo\rthree'", "command: true"]""")
+    rows = [row(run) for run in plan(made, machine(2)).runs]
+    write_export(rows, "csv", tmp_path / "rows.csv")
+    assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in rows]
+
+
 def test_what_steps_were_fed_with_survives_an_export(tmp_path):
     fed = 'workloads = "autoenc"\ndata = ["fixed", "pipeline"]\npipeline_threads = [1, "auto"]\nonednn = ["auto", true]'
     rows = [row(run) for run in plan(study(fed), machine(2)).runs]
