@@ -411,7 +411,8 @@ def _without_missing(study: Study) -> tuple[Study, list[str]]:
         f"left out: {missing_extra_sentence([text for text in missing if missing[text] == extra], extra)}"
         for extra in dict.fromkeys(missing.values())
     ]
-    return replace(study, workloads=possible) if missing else study, notes
+    beside = tuple(name for name in study.beside if name not in missing)
+    return replace(study, workloads=possible, beside=beside) if missing else study, notes
 
 
 def _without_missing_gpu(study: Study) -> tuple[Study, list[str]]:

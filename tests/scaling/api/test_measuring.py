@@ -61,6 +61,12 @@ def test_a_gpu_that_no_driver_shows_is_left_out_of_the_plan(there, monkeypatch):
     assert named == ([] if there else ["left out: device 'gpu'"])
 
 
+def test_a_workload_that_cannot_run_is_left_out_beside_others_too(monkeypatch):
+    monkeypatch.setattr(measuring, "missing_extras", lambda study, catalogue: {"fcn": "tensorflow"})
+    job = prepare(Study(workloads=("calibrated", "fcn"), beside=("calibrated", "fcn")))
+    assert (job.study.workloads, job.study.beside) == (("calibrated",), ("calibrated",))
+
+
 def test_a_study_of_the_gpu_alone_is_refused_without_one(monkeypatch):
     monkeypatch.setattr(measuring, "has_gpu", lambda: False)
     with pytest.raises(StudyError, match="GPU, but no driver"):
