@@ -18,7 +18,7 @@ from typing import Any
 
 from scaling.api.measuring import DEFAULT_FOLDER, run
 from scaling.api.results import Results
-from scaling.errors import StudyError
+from scaling.errors import StoreError, StudyError
 from scaling.results.files import open_output
 from scaling.running.environment import INTRA_VARIABLES
 from scaling.study.programs import THREAD_VARIABLES, Program, program_name
@@ -102,7 +102,12 @@ def _write(function: FunctionType, path: Path) -> Path:
             f"{path} was not written by `scaling.measure`, so it is not replaced; rename the function, or choose "
             "another folder with `folder=`"
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{path.parent} cannot be created: {error.strerror}; choose another folder with `folder=`"
+        ) from error
     with open_output(path) as file:
         file.write(WRITTEN + "\n\n".join(parts.values()).encode() + b"\n")
     return path

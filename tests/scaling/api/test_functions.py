@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from scaling.api import functions
-from scaling.errors import StudyError
+from scaling.errors import StoreError, StudyError
 from scaling.study.programs import Program
 
 CELL = """
@@ -128,6 +128,12 @@ def test_a_function_replaces_its_own_file_only(cell, measured, tmp_path):
 def test_what_has_no_source_is_refused(cell, measured, tmp_path, subject):
     with pytest.raises(StudyError, match="define"):
         measured(cell.short if subject == "lambda" else subject, tmp_path / "it")
+
+
+def test_a_function_without_a_folder_to_write_it_to_is_refused(cell, measured, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be created: File exists; choose another folder"):
+        measured(cell.work, tmp_path / "file" / "it")
 
 
 def test_threads_are_a_parameter_or_a_variable(cell, measured, tmp_path):
