@@ -372,7 +372,7 @@ def _refuse_another(sweep: ClusterSweep) -> None:
         raise StoreError(f"{sweep.folder} holds the results of one machine; choose another folder with -o")
     make_folder(sweep.folder)
     for path in sorted(sweep.folder.glob(f"*/{STUDY}")):
-        reason = incompatibility_anywhere(study_from_toml(path.read_text(), str(path)), sweep.study)
+        reason = incompatibility_anywhere(study_from_toml(read_regular_text(path), str(path)), sweep.study)
         if reason:
             raise StoreError(f"{path.parent} holds another study: {reason}; choose another folder with -o")
 

@@ -334,6 +334,9 @@ def test_a_folder_of_one_machine_or_of_another_study_is_refused_before_anything_
     (tmp_path / "out/epyc/study.toml").write_text(TOML.replace("cores = [1, 2]", "cores = [1, 2, 4]"))
     with pytest.raises(StoreError, match="holds another study: cores"):
         ask(tmp_path)()
+    (tmp_path / "out/epyc/study.toml").write_bytes(b"\xff")
+    with pytest.raises(StoreError, match="it is not UTF-8 text"):
+        ask(tmp_path)()
     (tmp_path / "out/rows.jsonl").touch()
     with pytest.raises(StoreError, match="results of one machine"):
         ask(tmp_path)()
