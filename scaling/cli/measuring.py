@@ -8,7 +8,7 @@ from typer import Exit
 
 from scaling.analysis.rules import Verdict
 from scaling.api import progress
-from scaling.api.measuring import Job
+from scaling.api.measuring import Job, refuse_another_study
 from scaling.api.results import Results, load
 from scaling.cli.printing import print_line, print_lines, print_most_important, print_note
 from scaling.cli.show import print_points
@@ -71,15 +71,18 @@ def report_note(results: Results) -> str:
 
 
 def print_plan(job: Job) -> None:
-    """Print every run with its CPUs, then the expected time."""
-    walls = job.schedule().walls
+    """Print every run with its CPUs, then the expected time; refuse the folder that a sweep would refuse."""
+    refuse_another_study(job)
+    schedule = job.schedule()
+    walls = schedule.walls
     for number, run in enumerate(job.plan.runs, 1):
         cpus = format_list(run.flat_cpus)
         print_lines(f"{number:>5}  launch {run.launch}  {point_words(run.point)}  on CPUs {cpus}")
     seconds = estimated_seconds(job.plan.runs, job.study, walls)
     has_limit = job.study.design == "apart" and job.study.steps is None
     bound = "at most about" if has_limit and not walls else "about"
-    print_lines(f"{count(len(job.plan.runs), 'run')}, {bound} {long_duration(seconds)}")
+    exist = f"; {schedule.completed} of them exist already" if schedule.completed else ""
+    print_lines(f"{count(len(job.plan.runs), 'run')}, {bound} {long_duration(seconds)}{exist}")
     if job.budget_seconds is not None:
         budget = long_duration(job.budget_seconds)
         print_lines(f"a budget of {budget} drops blocks that do not fit, or adds launches if time is left")

@@ -94,9 +94,16 @@ def test_a_new_value_on_an_axis_adds_only_its_runs(swept):
     assert {row.run.point.mode for row in after[len(before) :]} == {"infer"}
 
 
-def test_a_changed_study_is_refused_with_the_difference(swept):
-    message = complaint(scaling("sweep", *SMALL, "--set", "seed=2", "-o", swept))
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_changed_study_is_refused_with_the_difference(swept, dry):
+    message = complaint(scaling("sweep", *SMALL, "--set", "seed=2", "-o", swept, *dry))
     assert f"{swept} holds another study: seed was 1 and is now 2" in message
+
+
+def test_a_dry_run_says_how_many_of_its_runs_exist(swept):
+    made = len(list(read_rows(swept)))
+    done = scaling("sweep", *SMALL, "-o", swept, "--dry-run")
+    assert done.stdout.splitlines()[-1].endswith(f"; {made} of them exist already")
 
 
 def test_another_machine_is_refused_with_the_difference(swept):
