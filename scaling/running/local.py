@@ -84,7 +84,6 @@ class LocalEngine(Surroundings):
         self.own_cpus = os.sched_getaffinity(0)
 
         self.version = version("cpu-scaling")
-        self.adopted_before = processes.adopt_orphans()
         self.notify = notify
         quotas = [quota for quota in study.quota if isinstance(quota, float)]
         self.groups = QuotaGroups(quotas, self.mark) if quotas else None
@@ -98,6 +97,7 @@ class LocalEngine(Surroundings):
         self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)
         self.servers = Servers()
         self.sizes: defaultdict[Hashable, ProcessSizes] = defaultdict(ProcessSizes)
+        self.adopted_before = processes.adopt_orphans()  # last, since only an engine that was made is closed
 
     def __enter__(self) -> "LocalEngine":
         return self

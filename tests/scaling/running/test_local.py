@@ -3,13 +3,15 @@
 import json
 import sys
 import tempfile
+from unittest.mock import Mock
 
 import pytest
 
 from benchmarks.shared.machines import study
+from scaling.errors import StoreError
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import row_to_json
-from scaling.running import processes
+from scaling.running import local, processes
 from scaling.running.local import LocalEngine
 from scaling.study.planning import Run, plan
 from tests.runs import row_of
@@ -70,6 +72,14 @@ def test_a_program_gets_the_secret_that_its_row_leaves_out(tmp_path):
     assert shown.read_text() == "--token=hunter2"
     assert "hunter2" not in row_to_json(row)
     assert "--token=***" in row.run.point.workload
+
+
+def test_an_engine_that_cannot_be_made_adopts_no_orphans(monkeypatch):
+    monkeypatch.setattr(local, "Scratch", Mock(side_effect=StoreError("no room")))
+    topology = read_topology()
+    with pytest.raises(StoreError, match="no room"):
+        LocalEngine(study(), topology, read_machine(topology))
+    assert processes.adopt_orphans(False) is False
 
 
 @pytest.mark.parametrize("adopted", [False, True])
