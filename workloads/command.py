@@ -10,7 +10,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from scaling.workloads.base import Setting
 
@@ -62,14 +63,25 @@ class Command:
 
     def prepare(self) -> None:
         """Run `setup` and the warm-up executions."""
-        self.run_beside(self.setup)
-        for _ in range(self.warmup):
-            self.prepare_execution()
-            self.step()
+        with self.cleaned_up():
+            self.run_beside(self.setup)
+            for _ in range(self.warmup):
+                self.prepare_execution()
+                self.step()
 
     def prepare_execution(self) -> None:
         """Run `before_each`."""
         self.run_beside(self.before_each)
+
+    @contextmanager
+    def cleaned_up(self) -> Iterator[None]:
+        """Close after an error, which is the one to report."""
+        try:
+            yield
+        except Exception:
+            with suppress(ProgramError, OSError):
+                self.close()
+            raise
 
     def close(self) -> None:
         """Run `cleanup`."""

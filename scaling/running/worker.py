@@ -359,14 +359,15 @@ def _take_program_turn(
     steps: list[float] = []
     parts: list[dict[str, Any]] = []
     times: list[float] = []
-    for _ in range(workload.executions if request.round != WARMUP_ROUND else 0):
-        workload.prepare_execution()
-        before = cpu_sets.read()
-        times.append(_wait_for_start(request))
-        steps += _time_step(workload.step)
-        times.append(time.perf_counter())
-        seen = _witness(before, cpu_sets, witness.Visits())
-        parts.append({**seen, **workload.counters()})
+    with workload.cleaned_up():
+        for _ in range(workload.executions if request.round != WARMUP_ROUND else 0):
+            workload.prepare_execution()
+            before = cpu_sets.read()
+            times.append(_wait_for_start(request))
+            steps += _time_step(workload.step)
+            times.append(time.perf_counter())
+            seen = _witness(before, cpu_sets, witness.Visits())
+            parts.append({**seen, **workload.counters()})
     counters = witness.total(parts)
     start, *between, end = times or [time.perf_counter()] * 2
     span = TurnSpan(start, start, end, tuple(zip(between[::2], between[1::2], strict=True)))

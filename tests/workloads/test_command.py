@@ -80,6 +80,14 @@ def test_what_prepares_a_program_and_its_warm_up_do_not_count(tmp_path):
     assert log.read_text().split() == ["setup", *["prepare", "run"] * 3, "cleanup"]
 
 
+@pytest.mark.parametrize("warmup", [0, 1])
+def test_a_launch_that_fails_is_cleaned_up_too_and_says_why_it_failed(tmp_path, warmup):
+    cleanup = f"sh -c 'echo cleanup >> {tmp_path}/log; exit 7'"
+    outcome = outcome_of("raise SystemExit(3)", cleanup=cleanup, warmup=warmup)
+    assert outcome.reason.endswith("exited with status 3")
+    assert (tmp_path / "log").read_text().split() == ["cleanup"]
+
+
 def test_variables_folder_and_input_are_the_programs_own(tmp_path):
     (tmp_path / "in").write_text("7")
     seen = "(os.environ['X'], os.environ['OMP_NUM_THREADS'], os.getcwd(), sys.stdin.read())"

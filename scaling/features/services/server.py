@@ -79,15 +79,12 @@ class Server(Command):
         self.folder = Path(mkdtemp(prefix="service-"))
         self.output = Path(mkdtemp(prefix="output-")) / "server.log"
         self._fill_in()
-        self.run_beside(self.setup)
-        try:
+        with self.cleaned_up():
+            self.run_beside(self.setup)
             self._start()
-        except ProgramError:
-            self._stop()
-            raise
-        for _ in range(self.warmup):
-            self.prepare_execution()
-            self.step()
+            for _ in range(self.warmup):
+                self.prepare_execution()
+                self.step()
         self.figures.clear()
 
     def step(self) -> list[float]:
@@ -102,7 +99,6 @@ class Server(Command):
             self._check_alive("under load")
         except ProgramError:
             self._check_alive("under load")
-            self._stop()
             raise
         return steps
 
