@@ -41,10 +41,12 @@ from scaling.results.traces import (
     traced_row_from_json,
     traced_row_to_json,
 )
-from scaling.study.privacy import is_private, without_home, without_secrets
+from scaling.study.privacy import LEFT_OUT, is_private, without_home, without_secrets
 
 # Longer reasons and remarks are cut, in characters.
 LONGEST_REASON = 2000
+# Characters of the shortest value that is looked for in what a program printed.
+LEAST_SECRET = 4
 STUDY, FINDINGS = "study.toml", "doctor.json"
 Keep = Callable[[Iterable[Row]], Iterable[Row]]
 ROWS = RecordFormat(
@@ -210,6 +212,18 @@ def _public_environment(environment: Pairs) -> tuple[str | None, tuple[str, ...]
 @lru_cache(256)
 def _public_versions(versions: Pairs, home: str | None) -> Pairs:
     return tuple((name, without_home(text, home)) for name, text in versions)
+
+
+def without_values(outcome: Outcome, values: Iterable[str | None]) -> Outcome:
+    """The outcome with *** for these values, which a program may have printed; shorter ones are in any text."""
+    secrets = [value for value in values if value and len(value) >= LEAST_SECRET]
+
+    def change(text: str) -> str:
+        for secret in secrets:
+            text = text.replace(secret, LEFT_OUT)
+        return text
+
+    return _change_texts(outcome, change) if secrets else outcome
 
 
 def _change_texts(outcome: Outcome, change: Callable[[str], str]) -> Outcome:

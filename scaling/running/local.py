@@ -23,7 +23,7 @@ from scaling.machine.power import find_meters, package_cpus
 from scaling.machine.sysfs import HERE
 from scaling.machine.topology import CpuSet, Machine, Topology, format_list
 from scaling.results.rows import Row
-from scaling.results.store import public_row, storable, storable_trace
+from scaling.results.store import public_row, storable, storable_trace, without_values
 from scaling.results.traces import PowerTrace, TracedRow
 from scaling.running import processes, system_calls
 from scaling.running.caps import PowerCaps
@@ -230,7 +230,7 @@ class LocalEngine(Surroundings):
         versions = {"scaling": self.version, **interpreter, **launched.versions}
         row = Row(
             run=run,
-            outcome=launched.outcome,
+            outcome=without_values(launched.outcome, map(os.environ.get, from_shell)),
             witness=replace(launched.witness, energy_joules=joules),
             energy=energy,
             machine=self.machine,

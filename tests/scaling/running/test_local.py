@@ -14,6 +14,7 @@ from scaling.results.rows import row_to_json
 from scaling.running import local, processes
 from scaling.running.local import LocalEngine
 from scaling.study.planning import Run, plan
+from scaling.study.programs import Program
 from tests.runs import row_of
 
 LITTERS = f'command: {sys.executable} -c "import tempfile; tempfile.mkdtemp()"'
@@ -72,6 +73,12 @@ def test_a_program_gets_the_secret_that_its_row_leaves_out(tmp_path):
     assert shown.read_text() == "--token=hunter2"
     assert "hunter2" not in row_to_json(row)
     assert "--token=***" in row.run.point.workload
+
+
+def test_a_value_from_the_shell_is_not_in_what_its_program_printed(monkeypatch):
+    monkeypatch.setenv("LOGIN", "hunter2")
+    program = Program(name="env", command="sh -c 'echo sent $LOGIN >&2; exit 3'", env={"LOGIN": {}})
+    assert row_of(program).outcome.stderr_tail == "sent ***\n"
 
 
 def test_an_engine_that_cannot_be_made_adopts_no_orphans(monkeypatch):
