@@ -16,6 +16,7 @@ from typing import Any, TypeVar, dataclass_transform, get_type_hints
 import msgspec
 
 from scaling.errors import excerpt
+from scaling.machine.topology import ordered_list
 
 T = TypeVar("T")
 
@@ -136,6 +137,34 @@ def _read_key(key: Key, value_type: Any, value: object) -> object:
 def as_list(value: Any) -> Sequence[Any]:
     """A list or tuple as it is, any other value as a list of one."""
     return value if isinstance(value, list | tuple) else [value]
+
+
+def counts(value: object) -> object:
+    """A list of counts from a list, a number, or text such as '1-20' and '1,2,4'; words are left alone."""
+    if isinstance(value, str) and value[:1].isdigit():
+        return list(ordered_list(value))
+    return [value] if isinstance(value, int) else value
+
+
+def rates(value: object) -> object:
+    """A list of rates from a list, a number, or text such as '100,2e3'; other words are left alone."""
+    if not isinstance(value, str):
+        return as_list(value)
+    try:
+        return [float(rate) for rate in value.split(",")]
+    except ValueError:
+        return value
+
+
+def quotas(value: object) -> object:
+    """A list of quotas, each in CPUs or, as container runtimes write it, in thousandths such as '1500m'."""
+    return [_cpus(quota) for quota in as_list(value)]
+
+
+def _cpus(quota: object) -> object:
+    if isinstance(quota, str) and quota[-1:] == "m" and quota[:-1].isdecimal():
+        return int(quota[:-1]) / 1000
+    return quota
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -12,9 +12,19 @@ from msgspec import Meta
 from scaling.errors import StudyError, excerpt
 from scaling.features import features, resolve
 from scaling.machine.placement import EXPLICIT, POLICIES
-from scaling.machine.topology import ordered_list
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
-from scaling.study.keys import Key, as_list, did_you_mean, given_keys, keyed, keys_of, parse_toml
+from scaling.study.keys import (
+    Key,
+    as_list,
+    counts,
+    did_you_mean,
+    given_keys,
+    keyed,
+    keys_of,
+    parse_toml,
+    quotas,
+    rates,
+)
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Amount, FromShell, Program
 from scaling.study.workload import Command, workload
@@ -39,34 +49,6 @@ class Caps(NamedTuple):
 
 # Keys of a study and fields of a point.
 CAPS = Caps._fields
-
-
-def _counts(value: object) -> object:
-    """A list of counts from a list, a number, or text such as '1-20' and '1,2,4'; words are left alone."""
-    if isinstance(value, str) and value[:1].isdigit():
-        return list(ordered_list(value))
-    return [value] if isinstance(value, int) else value
-
-
-def _rates(value: object) -> object:
-    """A list of rates from a list, a number, or text such as '100,2e3'; other words are left alone."""
-    if not isinstance(value, str):
-        return as_list(value)
-    try:
-        return [float(rate) for rate in value.split(",")]
-    except ValueError:
-        return value
-
-
-def _quotas(value: object) -> object:
-    """A list of quotas, each in CPUs or, as container runtimes write it, in thousandths such as '1500m'."""
-    return [_cpus(quota) for quota in as_list(value)]
-
-
-def _cpus(quota: object) -> object:
-    if isinstance(quota, str) and quota[-1:] == "m" and quota[:-1].isdecimal():
-        return int(quota[:-1]) / 1000
-    return quota
 
 
 # The most rounds of a launch with processes without a quiet turn, as a multiple of the study's rounds.
@@ -162,22 +144,22 @@ class Study:
     scale: Annotated[Literal["strong", "weak"], Key("'strong' or 'weak'")] = "strong"
     cores: Annotated[
         Literal["doubling", "all", "most"] | Counts,
-        _axis("'doubling', 'all', 'most', or counts above 0 such as \"1-20\" or [1, 2, 4]", _counts),
+        _axis("'doubling', 'all', 'most', or counts above 0 such as \"1-20\" or [1, 2, 4]", counts),
     ] = "doubling"
-    replicas: Annotated[Literal["fill"] | Counts, _axis("'fill' or counts above 0 such as [1, 2, 4]", _counts)] = (1,)
+    replicas: Annotated[Literal["fill"] | Counts, _axis("'fill' or counts above 0 such as [1, 2, 4]", counts)] = (1,)
     smt: Annotated[
-        Literal["doubling", "all"] | Counts, _axis("'doubling', 'all' or counts above 0 such as [1, 2]", _counts)
+        Literal["doubling", "all"] | Counts, _axis("'doubling', 'all' or counts above 0 such as [1, 2]", counts)
     ] = (1,)
     placements: Annotated[Words, _axis(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
     quota: Annotated[
         tuple[Quota | Literal["none"], ...],
         ONE_OR_MORE,
-        _axis("'none', at least 0.01 CPUs such as 1.5 or \"1500m\", or a list of them", _quotas),
+        _axis("'none', at least 0.01 CPUs such as 1.5 or \"1500m\", or a list of them", quotas),
     ] = ("none",)
-    clients: Annotated[tuple[Count, ...], _axis('counts above 0 such as "1,2,4" or [1, 8, 64]', _counts)] = ()
-    rate: Annotated[tuple[Rate, ...], _axis('rates above 0 such as "100,2000" or [100, 2000]', _rates)] = ()
+    clients: Annotated[tuple[Count, ...], _axis('counts above 0 such as "1,2,4" or [1, 8, 64]', counts)] = ()
+    rate: Annotated[tuple[Rate, ...], _axis('rates above 0 such as "100,2000" or [100, 2000]', rates)] = ()
     within: Annotated[Word | None, Key('a domain such as "S0" or "M8"')] = None
-    reserve: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Key('CPU numbers such as "0" or [0, 1]', _counts)] = ()
+    reserve: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Key('CPU numbers such as "0" or [0, 1]', counts)] = ()
     core_type: Annotated[Word | None, Key("a core type that `scaling machine topology` shows")] = None
     memory: Annotated[Literal["local", "interleave", "none"], Key("'local', 'interleave' or 'none'")] = "local"
     intra: Annotated[ThreadsList, _THREADS] = ("auto",)
