@@ -195,17 +195,21 @@ def _by_point(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:
 
 
 def _partners_by_cohort(first: Mapping[Point, Summary], second: Mapping[Point, Summary]) -> dict[Point, Point]:
-    partners: dict[Point, Point] = {}
-    for key in (_size, attrgetter("cores")):  # the sides of a comparison of quotas, say, share only their cores
-        seconds = {
-            (cohort, key(point)): point
-            for point, summary in second.items()
-            if point not in partners.values()
-            for cohort in _by_cohort(summary)
-        }
-        keys = [(point, (cohort, key(point))) for point, summary in first.items() for cohort in _by_cohort(summary)]
-        partners = {point: seconds[key] for point, key in keys if key in seconds and point not in partners} | partners
+    """Points of one cohort and size; if the sides differ in a size, such as a quota, those of as many cores."""
+    alike = _pairs(first, second, _size)
+    left = {point: summary for point, summary in second.items() if point not in alike.values()}
+    # The side with a quota, say, has a baseline without one too.
+    unpaired = {point: summary for point, summary in first.items() if point not in alike} or first
+    partners = alike | _pairs(unpaired, left, attrgetter("cores"))
     return {point: partners[point] for point in first if point in partners}
+
+
+def _pairs(
+    first: Mapping[Point, Summary], second: Mapping[Point, Summary], key: Callable[[Point], object]
+) -> dict[Point, Point]:
+    seconds = {(cohort, key(point)): point for point, summary in second.items() for cohort in _by_cohort(summary)}
+    keys = ((point, (cohort, key(point))) for point, summary in first.items() for cohort in _by_cohort(summary))
+    return {point: seconds[one] for point, one in keys if one in seconds}
 
 
 def _size(point: Point) -> tuple[object, ...]:

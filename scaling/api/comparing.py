@@ -124,10 +124,11 @@ def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Mon
 
     first, workloads = job.first, (*job.first.study.workloads, *job.second.study.workloads)
     second = job.second.study
-    caps: dict[str, Any] = {
-        axis: tuple(dict.fromkeys((*getattr(first.study, axis), *getattr(second, axis)))) for axis in CAPS
+    # The axes for which meters and caps are made ready.
+    both: dict[str, Any] = {
+        axis: tuple(dict.fromkeys((*getattr(first.study, axis), *getattr(second, axis)))) for axis in ("device", *CAPS)
     }
-    study = replace(first.study, workloads=tuple(dict.fromkeys(workloads)), **caps)
+    study = replace(first.study, workloads=tuple(dict.fromkeys(workloads)), **both)
     make_runs(replace(first, study=study), schedule, _Stores(schedule, stores), lock_fd, monitor, stored_runs)
     if job.budget_seconds is not None:
         widths = [ratio.half_width for ratio in schedule.ratios()]

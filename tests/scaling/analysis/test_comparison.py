@@ -142,6 +142,8 @@ def test_points_of_one_cohort_on_equally_many_cores_keep_to_their_own_kind(setti
             (point, point) for point in points
         ]
         assert {difference.verdict for difference in found} == {Change.NONE_SHOWN}
+    (against,) = compare(one[:1], other).differences
+    assert (against.first.point, against.second.point) == points
     two, three = (replace(points[1], **dict.fromkeys(setting, value)) for value in (2, 3))
     sides = ([*one[:1], *cohorts(point, "x", [1.0] * 8)] for point in (two, three))
     pairs = [(difference.first.point, difference.second.point) for difference in compare(*sides).differences]

@@ -109,7 +109,7 @@ def test_a_budget_says_what_it_has_bought(tmp_path):
     monitor.note = notes.append
     carry_out_comparison(job, None, True, monitor)
     runs = sum(len(list(read_rows(side.folder))) for side in job.jobs)
-    assert re.match(rf"{runs} runs; .*: 0 of 1 ratios", notes[-1])
+    assert re.match(rf"{runs} runs; .*: 0 of 1 ratio is known", notes[-1])
 
 
 def test_a_folder_of_other_variants_is_refused(tmp_path):
