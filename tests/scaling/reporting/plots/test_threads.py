@@ -46,6 +46,7 @@ def test_one_setting_of_threads_is_nothing_to_compare(tmp_path):
 
 @pytest.mark.parametrize("axis", ["intra", "inter"])
 def test_words_come_after_numbers(tmp_path, axis):
-    drawing = picture(result(f'cores = [1]\nlaunches = 3\n{axis} = ["auto", 4, 1]', tmp_path, 2), "threads")
+    study = f'workloads = "autoenc"\ncores = [1]\nlaunches = 3\n{axis} = ["auto", 4, 1]'
+    drawing = picture(result(study, tmp_path, 2), "threads")
     labels = panels(drawing)[0].get_xticklabels() if axis == "intra" else panels(drawing)[0].get_yticklabels()
     assert [label.get_text() for label in labels] == ["1", "4", "auto"]
