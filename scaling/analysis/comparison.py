@@ -195,7 +195,7 @@ def _by_point(summaries: Sequence[Summary]) -> Mapping[Point, Summary]:
 
 
 def _partners_by_cohort(first: Mapping[Point, Summary], second: Mapping[Point, Summary]) -> dict[Point, Point]:
-    """Points of one cohort and size; if the sides differ in a size, such as a quota, those of as many cores."""
+    """Points of one cohort with the same size; if the sides differ in it, as in a quota, with the same cores."""
     alike = _pairs(first, second, _size)
     left = {point: summary for point, summary in second.items() if point not in alike.values()}
     # The side with a quota, say, has a baseline without one too.
