@@ -81,7 +81,7 @@ def print_plan(job: Job) -> None:
     seconds = estimated_seconds(job.plan.runs, job.study, walls)
     has_limit = job.study.design == "apart" and job.study.steps is None
     bound = "at most about" if has_limit and not walls else "about"
-    exist = f"; {schedule.completed} of them exist already" if schedule.completed else ""
+    exist = f"; {schedule.completed} already made" if schedule.completed else ""
     print_lines(f"{count(len(job.plan.runs), 'run')}, {bound} {long_duration(seconds)}{exist}")
     if job.budget_seconds is not None:
         budget = long_duration(job.budget_seconds)

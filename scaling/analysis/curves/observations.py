@@ -135,7 +135,8 @@ def _launch_variances(own: Sequence[Floats], launches: Floats, freedom: int) -> 
     """Its own and the common variance at each count, by degrees of freedom."""
     if freedom <= 0:
         return np.full(len(own), UNKNOWN_NOISE**2)
-    # A count with one launch says nothing of its variance, and weighs nothing; equally many launches weigh as many.
+    # Own variances weigh by their degrees of freedom, of which a count with one launch has none; the weights sum to the
+    # number of launches.
     weights = (launches - 1.0) * launches.sum() / (launches - 1.0).sum()
     squares = np.array([((values - values.mean()) ** 2).sum() for values in own]) * launches.sum() / freedom
     common = squares.sum() / launches.sum()

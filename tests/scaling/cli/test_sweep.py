@@ -103,7 +103,7 @@ def test_a_changed_study_is_refused_with_the_difference(swept, dry):
 def test_a_dry_run_says_how_many_of_its_runs_exist(swept):
     made = len(list(read_rows(swept)))
     done = scaling("sweep", *SMALL, "-o", swept, "--dry-run")
-    assert done.stdout.splitlines()[-1].endswith(f"; {made} of them exist already")
+    assert done.stdout.splitlines()[-1].endswith(f"; {made} already made")
 
 
 def test_another_machine_is_refused_with_the_difference(swept):
