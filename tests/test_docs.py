@@ -128,11 +128,6 @@ def test_every_picture_is_shown():
     assert [path.name for path in (DOCS / "pictures").iterdir() if f"pictures/{path.name}" not in shown] == []
 
 
-def test_the_documents_stay_within_thirty_thousand_words():
-    pages = [ROOT / "README.md", *DOCS.rglob("*.md")]
-    assert sum(len(page.read_text().split()) for page in pages) <= 30_000
-
-
 @pytest.mark.parametrize(
     ("example", "options", "items", "start"),
     [
@@ -158,3 +153,14 @@ def test_the_example_of_the_library_runs(tmp_path):
     completed = subprocess.run([sys.executable, "example.py"], capture_output=True, text=True, cwd=tmp_path)
     assert completed.returncode == 0, completed.stderr
     assert (tmp_path / "small.html").exists()
+
+
+def test_the_first_commands_of_the_readme_measure_networks_and_run_the_tests_of_ci():
+    measures, tests, *_ = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    for line, environment in ((measures, ".venv"), (tests, ".venv-tests")):
+        assert line.count("\n") == 1
+        assert line.startswith(f"python3 -m venv {environment} && ")
+    assert "pip install '.[report,tensorflow]'" in measures
+    assert measures.endswith("scaling sweep quick\n")
+    assert tests.endswith("pip install tox && .venv-tests/bin/tox\n")
+    assert "grep '^python3 -m venv .venv-tests' README.md" in (ROOT / ".ci" / "run").read_text()

@@ -24,7 +24,7 @@ from scaling.cli.printing import (
 from scaling.errors import FitError, grouped
 from scaling.features import Beside, Standings, features, node_types_at, resolve
 from scaling.reporting.answers import study_answer_facts, study_answers
-from scaling.reporting.fits import fit_sentence
+from scaling.reporting.fits import fit_sentence, serial_sentence
 from scaling.reporting.losses import loss_sentences, losses_table, not_counted_sentence, not_decomposed_sentence
 from scaling.reporting.points import (
     backends_table,
@@ -130,6 +130,9 @@ def _print_source(source: OneSource, verbose: bool) -> None:
     result, points = source.glance(MOST_SERIES), source.points
     answers = [answer.sentence for answer in study_answers(result)]
     print_answers(answers, verbose)
+    serial = filter(None, (serial_sentence(limits.fit) for limits in result.limits))
+    if sentences := list(serial):
+        print_answers(sentences, verbose)
     if verbose and sys.stdout.isatty():
         print_table(sparklines_table(points))
         print_lines("")

@@ -37,6 +37,16 @@ def fit_sentence(fit: SeriesFit) -> str:
     return f"{fit.series.label}: {'; '.join(filter(None, parts))}"
 
 
+def serial_sentence(fit: SeriesFit) -> str | None:
+    """'vgg train: 5.9 % serial (4.8 % to 7 %), at most 27 times one core (12 to 953)'; None if no law describes it."""
+    if fit.description is Description.NOT_AT_ALL:
+        return None
+    limit = fit.speedup_limit
+    most = with_interval(limit, figure, beyond=NO_LIMIT)
+    scale = "" if fit.series.scale == "weak" or isinf(limit.value) else f", at most {most} times one core"
+    return f"{fit.series.label}: {with_interval(fit.serial_fraction, percent)} serial{scale}"
+
+
 def _speedup_words(fit: SeriesFit) -> str:
     most = fit.most_cores
     scaled = " (scaled speedup, items grow with cores)" if fit.series.scale == "weak" else ""
