@@ -9,15 +9,18 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
+from scaling.workloads import execution
 from scaling.workloads.base import Setting
+from scaling.workloads.execution import Exit, Output
 
-MARKER = re.compile(rb"step_seconds:\s*([0-9.eE+-]+)\s*")
-LONGEST_LINE = 65536
-TAIL_BYTES = 4096
+# An output without figures is discarded from then on if it is longer than this, which pipes hold by default, and if
+# reading it took more than this share of the time.
+LOUD_BYTES = 1 << 16
+LOUD_SHARE = 0.002
+READ, DISCARDED = "read", "discarded"
 
 
 class ProgramError(RuntimeError):
@@ -45,6 +48,8 @@ class Command:
         executions: int = 1,
         throughput: str | None = None,
         seconds: str | None = None,
+        reader_cpus: Sequence[int] = (),
+        discards: bool = False,
     ) -> None:
         self.argv = argv
         self.setup, self.before_each, self.cleanup = setup, before_each, cleanup
@@ -58,8 +63,10 @@ class Command:
             if isinstance(pattern, str)
         }
         self.items_per_step = 1 if isinstance(items, str) or throughput else items
-        self.last_cpu: int | None = None
-        self.process_seconds: float | None = None
+        self.reader_cpus, self.discards = reader_cpus, discards
+        self.is_counted = True
+        self.exit: Exit | None = None
+        self.printed = Output({}, self.read_number)
 
     def prepare(self) -> None:
         """Run `setup` and the warm-up executions."""
@@ -88,47 +95,46 @@ class Command:
         self.run_beside(self.cleanup)
 
     def step(self) -> list[float]:
-        """Run the program to its end; return the step times that it prints, else its own time."""
-        with open(self.stdin or os.devnull, "rb") as source:
-            start = time.perf_counter()
-            # Figures may be printed on either stream.
-            stderr = subprocess.STDOUT if self.patterns else None
-            with subprocess.Popen(
-                self.argv, stdin=source, stdout=subprocess.PIPE, stderr=stderr, env=self.env, cwd=self.cwd
-            ) as process:
-                assert process.stdout is not None
-                marked, matches, tail = self._read(process.stdout)
-                # The process is read after its end and before it is reaped, when its counters are complete.
-                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-                seconds = time.perf_counter() - start
-                self.process_seconds, self.last_cpu = seconds, _last_cpu(process.pid)
-        if process.returncode and not self.ignore_failure:
-            sys.stderr.write(tail.decode(errors="replace") if self.patterns else "")
-            raise ProgramError(f"{' '.join(self.argv)} {ending(process.returncode)}")
-        return self.steps(marked, matches, seconds)
+        """Run the program to its end; return the step times that it prints, else its own time.
 
-    def _read(self, stream) -> tuple[list[float], dict[str, list[float]], bytes]:
-        """The printed step times, the numbers that patterns match, and the end of the output."""
-        marked: list[float] = []
-        matches: dict[str, list[float]] = {name: [] for name in self.patterns}
-        tail = b""
-        for line in iter(lambda: stream.readline(LONGEST_LINE), b""):
-            tail = (tail + line)[-TAIL_BYTES:]
-            if match := MARKER.fullmatch(line):
-                marked.append(float(match[1]))
-            for name, pattern in self.patterns.items():
-                matches[name] += [self.read_number(name, match[1]) for match in pattern.finditer(line)]
-        return marked, matches, tail
+        The step does not count if reading its output has slowed it down for nothing: the next one discards it.
+        """
+        command = execution.Command(self.argv, self.env, self.cwd, self.stdin, bool(self.patterns))
+        self.printed = Output(self.patterns, self.read_number)
+        self.exit = execution.execute(command, None if self.discards else self.printed, self.reader_cpus)
+        if self.exit.code and not self.ignore_failure:
+            sys.stderr.write(self.printed.tail.decode(errors="replace") if self.patterns else "")
+            raise ProgramError(f"{' '.join(self.argv)} {ending(self.exit.code)}")
+        self.is_counted = not self._is_loud_in_vain()
+        self.discards |= not self.is_counted
+        return self.steps(self.printed.marked, self.printed.matches, self.exit.seconds)
+
+    def _is_loud_in_vain(self) -> bool:
+        assert self.exit is not None
+        is_loud = self.printed.bytes > LOUD_BYTES and self.printed.cpu_seconds > LOUD_SHARE * self.exit.seconds
+        return is_loud and not (self.patterns or self.printed.marked)
 
     def read_number(self, name: str, text: bytes | None) -> float:
         """The number that a pattern matched."""
         return number(text)
 
+    @property
+    def process_seconds(self) -> float | None:
+        """The seconds of the last execution."""
+        return self.exit and self.exit.seconds
+
     def counters(self) -> dict[str, object]:
-        """The time and the last CPU of the last execution, by the names in a row; its threads are gone."""
-        unknown = dict.fromkeys(("threads", "busy_threads", "run_queue_wait_seconds"))
-        visited = "" if self.last_cpu is None else str(self.last_cpu)
-        return {**unknown, "cpus_visited": visited, "process_seconds": self.process_seconds}
+        """The counters of the last execution by the names in a row; its threads are gone."""
+        assert self.exit is not None
+        return {
+            **dict.fromkeys(("threads", "busy_threads", "run_queue_wait_seconds", "mapped_file_bytes")),
+            "cpus_visited": str(self.exit.last_cpu),
+            "process_seconds": self.exit.seconds,
+            "max_rss_bytes": self.exit.peak_bytes,
+            "output": DISCARDED if self.discards else READ,
+            "output_cpu_seconds": self.printed.cpu_seconds,
+            "output_held_by": ", ".join(self.printed.holders),
+        }
 
     def steps(self, marked: list[float], matches: dict[str, list[float]], seconds: float) -> list[float]:
         for name, numbers in matches.items():
@@ -156,11 +162,6 @@ def number(text: bytes | None) -> float:
         return float((text or b"").replace(b",", b""))
     except ValueError:
         raise ProgramError(f"{(text or b'').decode(errors='replace')[:60]!r} in its output is not a number") from None
-
-
-def _last_cpu(pid: int) -> int:
-    with open(f"/proc/{pid}/stat", "rb") as stat:
-        return int(stat.read().rpartition(b")")[2].split()[36])
 
 
 def ending(code: int) -> str:

@@ -158,6 +158,18 @@ PRESSURE = Rule(
     "waiting processes compete with the run for CPUs; the run's own waits are subtracted if they are known",
     limit=0.1,
 )
+OUTPUT_READ = Rule(
+    "output-read",
+    "reading its output took {amount:.0%} of its time; print less, or write the output to a file",
+    "a program waits for its reader, so output that is searched for figures costs it time; output without figures is "
+    "discarded",
+    limit=0.02,
+)
+OUTPUT_HELD = Rule(
+    "output-held",
+    "it left {detail} running, with its output open; its time ends with its own exit",
+    "processes that a program leaves behind work beside its next executions, and their work is not in its time",
+)
 CLOCK = Rule(
     "clock-drop",
     "its clock was {amount:.0%} lower than in the point's fastest launch",

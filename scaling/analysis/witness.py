@@ -14,13 +14,16 @@ from scaling.machine.topology import CpuSet, format_list, parse_list
 SLACK_SECONDS = 0.01
 # CPUs visited are sampled ten times per second: shorter runs miss some.
 LEAST_SECONDS_TO_JUDGE_VISITS = 1.0
+DISCARDED = "discarded"  # the output of a program that nobody reads
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
     """Everything else that happened during a run's measured steps; None if the machine does not report it.
 
-    `process_seconds` is the time of a program's executions from start to exit, whatever time it reports itself.
+    Only programs have the last four: `process_seconds` is the time of executions from start to exit, whatever time is
+    reported, `output` is read or discarded, `output_cpu_seconds` is the CPU time of reading it, and `output_held_by`
+    names the processes that kept it open after the exit.
     """
 
     cpus_at_start: str | None = None
@@ -54,6 +57,9 @@ class Witness:
     instructions: int | None = None
     cycles: int | None = None
     process_seconds: float | None = None
+    output: str | None = None
+    output_cpu_seconds: float | None = None
+    output_held_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,8 @@ def doubts(witness: Witness, circumstances: Circumstances) -> tuple[Doubt, ...]:
     against = [Doubt(rules.SETTING, detail=caution) for caution in circumstances.cautions]
     amounts = _amounts(witness, circumstances) if circumstances.run_seconds > 0 else ()
     exceeded = [Doubt(rule, amount) for rule, amount in amounts if amount is not None and amount > rule.limit]
-    return (*against, *_about_cpus(witness, circumstances), *exceeded)
+    held = [Doubt(rules.OUTPUT_HELD, detail=witness.output_held_by)] if witness.output_held_by else []
+    return (*against, *_about_cpus(witness, circumstances), *exceeded, *held)
 
 
 def _about_cpus(witness: Witness, circumstances: Circumstances) -> Iterator[Doubt]:
@@ -114,6 +121,7 @@ def _amounts(witness: Witness, circumstances: Circumstances) -> tuple[tuple[Rule
         (rules.PRESSURE, None if pressure is None else min(1.0, pressure)),
         (rules.OVERSUBSCRIBED, max(circumstances.intra, circumstances.inter) / len(circumstances.cpus)),
         (rules.THREADS_EXCEEDED, _excess_cpu_time(witness, circumstances)),
+        (rules.OUTPUT_READ, _over(witness.output_cpu_seconds, witness.process_seconds or seconds, 0)),
     )
 
 

@@ -41,7 +41,15 @@ from scaling.study.spec import Caps, Turns
 # Parts of a witness that are known of all turns together, but not of each.
 OF_ALL_TURNS = (
     *("pipeline_cpu_seconds", "pressure_seconds", "throttled_periods", "quota_periods"),
-    *("involuntary_switches", "voluntary_switches", "instructions", "cycles", "mhz", "process_seconds"),
+    *(
+        "involuntary_switches",
+        "voluntary_switches",
+        "instructions",
+        "cycles",
+        "mhz",
+        "process_seconds",
+        "output_cpu_seconds",
+    ),
 )
 
 # The free memory that the next process needs, as a multiple of the largest process's memory.

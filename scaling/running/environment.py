@@ -84,13 +84,19 @@ def thread_variables(point: Point) -> dict[str, str]:
     }
 
 
-def server_variables(variables: Mapping[str, str], point: Point) -> dict[str, str]:
+def server_variables(variables: Mapping[str, str], point: Point, is_program: bool) -> dict[str, str]:
     """The variables of a run that its server needs before it imports; the run sets the others itself.
 
-    TensorFlow reads its number of threads when its runtime starts, torch's OpenMP when it is loaded.
+    TensorFlow reads its number of threads when its runtime starts, torch's OpenMP when it is loaded. A program
+    reads all of its variables when it is executed.
     """
-    later = {} if FRAMEWORKS[point.framework].reads_threads_when_loaded else thread_variables(point)
-    return {name: value for name, value in variables.items() if name not in later}
+    if is_program:
+        late = {*thread_variables(point), PADDING}
+    elif FRAMEWORKS[point.framework].reads_threads_when_loaded:
+        late = set()
+    else:
+        late = set(thread_variables(point))
+    return {name: value for name, value in variables.items() if name not in late}
 
 
 # Variables of a terminal or a desktop, which do not affect measured programs.

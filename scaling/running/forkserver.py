@@ -5,6 +5,7 @@ fork once a runtime or thread has started in it. It exits when the sweep's end o
 """
 
 import ctypes
+import gc
 import importlib
 import os
 import socket
@@ -49,6 +50,8 @@ def main() -> None:
     except BaseException as error:
         _send(connection, Refusal(worker.reason(error)))
         return
+    gc.collect()
+    gc.freeze()  # a collection in a child would copy all of the server's memory
     _send(connection, ServerReady())
     serve(connection)
 

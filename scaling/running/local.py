@@ -5,7 +5,7 @@ import random
 import sys
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from platform import python_version
 
 from scaling.analysis.energy import MeterEnergy, launch_energy
 from scaling.analysis.turns import FIRST_ROUND, Turn
+from scaling.analysis.witness import DISCARDED
 from scaling.errors import MachineError
 from scaling.machine.gpus import find_gpu
 from scaling.machine.placement import sharing
@@ -28,7 +29,7 @@ from scaling.results.traces import PowerTrace, TracedRow
 from scaling.running import processes, system_calls
 from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns, wait_for_caps
-from scaling.running.environment import SCRATCH, environment, row_variables, server_variables, thread_variables
+from scaling.running.environment import PADDING, SCRATCH, environment, row_variables, server_variables, thread_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.pack import PackSpec
@@ -97,6 +98,7 @@ class LocalEngine(Surroundings):
         self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)
         self.servers = Servers()
         self.sizes: defaultdict[Hashable, ProcessSizes] = defaultdict(ProcessSizes)
+        self.discarded: set[str] = set()  # programs whose output has no figures, and slows them down if it is read
         self.adopted_before = processes.adopt_orphans()  # last, since only an engine that was made is closed
 
     def __enter__(self) -> "LocalEngine":
@@ -220,6 +222,8 @@ class LocalEngine(Surroundings):
 
     def _row(self, run: Run, spec: ChildSpec | PackSpec, launched: LaunchResult, started_at: str) -> Row:
         process = spec.replicas[0] if isinstance(spec, PackSpec) else spec
+        if launched.witness.output == DISCARDED:
+            self.discarded.add(run.point.workload)
         energy = self._metered(run, launched, started_at)
         total = launch_energy(energy)
         program = self._program(run)
@@ -277,12 +281,13 @@ class LocalEngine(Surroundings):
         self.leave(frozenset())
         forked = [pair for pair in zip(runs, specs, strict=True) if pair[0].start == "fork"]
         children = [child for run, spec in forked for child in _processes(run, spec)]
+        importing = [(run, spec) for run, spec in children if not spec.is_program]
         following = (
             preparation
             for generation in count(self.servers.generation + 1)
             for preparation in dict.fromkeys(
                 _preparation(run, replace(spec, environment=self._environment(run, generation)))
-                for run, spec in children
+                for run, spec in importing
             )
         )
         self.servers.begin(dict.fromkeys(_preparation(run, spec) for run, spec in children), following)
@@ -304,7 +309,9 @@ class LocalEngine(Surroundings):
             return error
 
     def _spec(self, run: Run) -> ChildSpec | PackSpec:
-        generation = self.servers.generation_for(run.point, run.python) if run.start == "fork" else None
+        # A program is loaded anew whenever it is executed, so its server may stay.
+        imports = run.start == "fork" and not self._program(run)
+        generation = self.servers.generation_for(run.point, run.python) if imports else None
         variables = self._environment(run, generation)
         if run.point.replicas == 1:
             return self._child_spec(run, variables)
@@ -321,7 +328,7 @@ class LocalEngine(Surroundings):
         cpus = frozenset(run.flat_cpus)
         program = self._program(run)
         return ChildSpec(
-            request=self._request(run, cpus, beside),
+            request=self._request(run, cpus, beside, variables),
             policy=system_calls.policy(run.point.memory, cpus, self.topology.nodes),
             # The study's limit is for one execution.
             timeout_seconds=self.study.timeout_seconds * (program.warmup + program.steps if program else 1),
@@ -330,14 +337,16 @@ class LocalEngine(Surroundings):
             program_variables=_program_variables(program, run.point, cpus) if program else None,
         )
 
-    def _request(self, run: Run, cpus: CpuSet, beside: CpuSet | None) -> RunRequest:
+    def _request(self, run: Run, cpus: CpuSet, beside: CpuSet | None, variables: Mapping[str, str]) -> RunRequest:
         point = run.point
         program = self._program(run)
         # Any load on idle CPUs of the same cores slows the run down.
         siblings = frozenset().union(*(core for core in self.topology.cores if cpus.intersection(core))) - cpus
-        others = frozenset(self.own_cpus) - cpus - siblings if program and program.needs_others else frozenset[int]()
+        free = frozenset(self.own_cpus) - cpus - (beside or frozenset())
+        others = free - siblings if program and program.needs_others else frozenset[int]()
+        reading = {"reader_cpus": sorted(free - siblings or free), "discards": point.workload in self.discarded}
         return RunRequest(
-            workload=_program_spec(program, point, cpus, others or frozenset(self.own_cpus))
+            workload=_program_spec(program, point, cpus, others or frozenset(self.own_cpus), reading)
             if program
             else _workload_spec(self.workloads.get(point.workload, point.workload)),
             setting={
@@ -368,7 +377,11 @@ class LocalEngine(Surroundings):
             takes_turns=run.cohort is not None or beside is not None,
             group=None if point.quota is None else self._make_group(point.quota),
             beside=format_list(beside or others),
-            variables={**thread_variables(point), SCRATCH: str(self.scratch.next_folder())},
+            variables={
+                **thread_variables(point),
+                SCRATCH: str(self.scratch.next_folder()),
+                PADDING: variables[PADDING],
+            },
         )
 
     def _make_group(self, quota: float) -> str:
@@ -386,8 +399,9 @@ def _processes(run: Run, spec: ChildSpec | PackSpec) -> list[tuple[Run, ChildSpe
 
 
 def _preparation(run: Run, spec: ChildSpec) -> Preparation:
-    modules = modules_for(run.point.workload, run.point.framework)
-    variables = server_variables(spec.environment, run.point)
+    entry = spec.request.workload
+    modules = (entry.module,) if spec.is_program else modules_for(run.point.workload, run.point.framework)
+    variables = server_variables(spec.environment, run.point, spec.is_program)
     return Preparation(tuple(sorted(variables.items())), spec.policy, modules, spec.python)
 
 
@@ -478,7 +492,9 @@ def _placeholder_values(program: Program, point: Point, cpus: CpuSet) -> dict[st
     }
 
 
-def _program_spec(program: Program, point: Point, cpus: CpuSet, others: CpuSet) -> WorkloadSpec:
+def _program_spec(
+    program: Program, point: Point, cpus: CpuSet, others: CpuSet, reading: Mapping[str, object]
+) -> WorkloadSpec:
     """A program with its placeholders filled in, except those that only its process knows."""
     values = _placeholder_values(program, point, cpus)
     options = {
@@ -487,7 +503,7 @@ def _program_spec(program: Program, point: Point, cpus: CpuSet, others: CpuSet) 
         **{name: getattr(program, name) for name in GIVEN_TO_PROGRAM},
         "executions": program.steps,
         **program.options,
-        **({"others": format_list(others), "values": values} if program.needs_others else {}),
+        **({"others": format_list(others), "values": values} if program.needs_others else reading),
     }
     return WorkloadSpec(None, program.workload, options)
 

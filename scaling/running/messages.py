@@ -40,6 +40,11 @@ class WorkloadSpec:
     name: str
     options: Mapping[str, Any]
 
+    @property
+    def module(self) -> str:
+        """The module of a workload that has no file."""
+        return self.name if "." in self.name else f"scaling.workloads.{self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:

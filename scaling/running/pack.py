@@ -19,7 +19,7 @@ from scaling.machine.topology import format_list
 from scaling.results.rows import Outcome, Sections
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild
 from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode, encode
-from scaling.running.witness import known, union
+from scaling.running.witness import OF_STRETCHES, known, union
 
 # The time from the request of a turn to its start, in which stopped processes wake up and read the request.
 LEAD_SECONDS = 0.1
@@ -208,6 +208,7 @@ _COMBINED: dict[str, Callable[[Sequence[Any]], Any]] = {
     **dict.fromkeys((*_MASKS, "cpus_visited"), lambda lists: format_list(union(lists))),
     **dict.fromkeys(("mapped_file_bytes", *_OF_THE_MACHINE), max),
     "memory_policy": lambda policies: ", ".join(dict.fromkeys(policies)),
+    **{name: OF_STRETCHES[name] for name in ("output", "output_held_by")},
     "mhz": fmean,
 }
 

@@ -194,8 +194,10 @@ def witness(
 # How a part of a witness becomes one for several stretches of a run; other parts are summed.
 OF_STRETCHES: dict[str, Callable[[Sequence[Any]], Any]] = {
     "cpus_visited": lambda lists: format_list(union(lists)),
+    "output": max,
+    "output_held_by": lambda names: ", ".join(dict.fromkeys(filter(None, names))),
     "mhz": lambda clocks: sum(clocks) / len(clocks),
-    **dict.fromkeys(("threads", "busy_threads", "temperature_celsius"), max),
+    **dict.fromkeys(("threads", "busy_threads", "temperature_celsius", "max_rss_bytes", "mapped_file_bytes"), max),
 }
 
 

@@ -360,18 +360,31 @@ def _take_program_turn(
     parts: list[dict[str, Any]] = []
     times: list[float] = []
     with workload.cleaned_up():
-        for _ in range(workload.executions if request.round != WARMUP_ROUND else 0):
+        while len(parts) < (workload.executions if request.round != WARMUP_ROUND else 0):
             workload.prepare_execution()
             before = cpu_sets.read()
-            times.append(_wait_for_start(request))
-            steps += _time_step(workload.step)
-            times.append(time.perf_counter())
-            seen = _witness(before, cpu_sets, witness.Visits())
-            parts.append({**seen, **workload.counters()})
+            start = _wait_for_start(request)
+            own = _time_step(workload.step)
+            end = time.perf_counter()
+            if workload.is_counted:
+                seen = _witness(before, cpu_sets, witness.Visits())
+                parts.append(_without_reader(seen, workload))
+                times += (start, end)
+                steps += own
     counters = witness.total(parts)
     start, *between, end = times or [time.perf_counter()] * 2
     span = TurnSpan(start, start, end, tuple(zip(between[::2], between[1::2], strict=True)))
     return _turn(request.round, len(steps), 0, span.seconds, counters), span, steps, counters
+
+
+def _without_reader(seen: dict[str, Any], program: Any) -> dict[str, Any]:
+    """The counters of an execution, without this process's own work on other CPUs."""
+    counters = {**seen, **program.counters()}
+    if program.reader_cpus:
+        for name in ("cpu_seconds", "elsewhere_busy_seconds"):
+            if counters[name] is not None:
+                counters[name] = max(0.0, counters[name] - counters["output_cpu_seconds"])
+    return counters
 
 
 def _turn(round_number: int, steps: int, unsettled: int, seconds: float, counters: Mapping[str, Any]) -> Turn:
@@ -434,8 +447,7 @@ def _loss(value: Any) -> float:
 
 def _load_factory(spec: WorkloadSpec) -> Callable[..., Any]:
     if spec.file is None:
-        module = importlib.import_module(spec.name if "." in spec.name else f"scaling.workloads.{spec.name}")
-        return module.build  # type: ignore[no-any-return]
+        return importlib.import_module(spec.module).build  # type: ignore[no-any-return]
     # Imported here because only a user's file needs it.
     from scaling.running.own_workloads import load_module
 

@@ -111,6 +111,11 @@ class Point:
     memory: str
 
     @property
+    def workloads(self) -> set[str]:
+        """Its workload and the one beside it, if any."""
+        return {self.workload, self.beside or self.workload}
+
+    @property
     def subject(self) -> str:
         """The workload and, unless it is a program, its mode."""
         return self.workload if self.mode == PROGRAM_MODE else f"{self.workload} {self.mode}"
@@ -186,7 +191,7 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One process that measures a point on its CPUs: a fresh interpreter, or forked from a server.
+    """One process that measures a point on its CPUs: a fresh interpreter, or forked from a server, as for a program.
 
     It takes turns with its cohort, or runs alone. It takes exactly `warmup` and then `steps` steps if the study fixes
     both; otherwise the warm-up is detected, and `steps`, if any, is a number derived from earlier launches. The first
@@ -283,6 +288,7 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
 def block(study: Study, topology: Topology, points: Sequence[Point], launch: int) -> list[Run]:
     """One launch of each point in a random order; with turns, on newly chosen equivalent cores."""
     order = random.Random(f"{study.seed} {launch}")
+    programs = programs_of(study).keys()
     if study.design == "apart":
         chosen, variant = order.sample(points, len(points)), 0
     else:
@@ -295,7 +301,8 @@ def block(study: Study, topology: Topology, points: Sequence[Point], launch: int
             cpus=_choose_cpus(study, topology, point, variant),
             launch=launch,
             seed=study.seed,
-            start=study.start,
+            # A program is executed afresh by any process.
+            start="fork" if programs >= point.workloads else study.start,
             steps=study.steps,
             warmup=None if study.steps is None else study.warmup,
             python=study.python,

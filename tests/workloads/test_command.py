@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from scaling.analysis import rules
 from scaling.results.rows import Outcome, launch_of
 from scaling.study.programs import Program
-from tests.runs import row_of
+from tests.runs import row_of, rows_of
 
 
 def python(code: str) -> str:
@@ -146,3 +147,34 @@ def test_the_whole_family_of_a_program_is_seen():
     assert witness.threads >= 4
     assert witness.max_rss_bytes > 0
     assert witness.busy_threads is None
+
+
+LOUD = "import sys; open('{log}', 'a').write('x'); sys.stdout.write('line\\n' * 400_000)"
+
+
+def test_output_without_figures_costs_the_program_no_time(tmp_path):
+    program = Program(name="p", command=(sys.executable, "-c", LOUD.format(log=tmp_path / "log")))
+    rows = rows_of(program, launches=2)
+    assert {(row.witness.output, len(row.outcome.step_seconds)) for row in rows} == {("discarded", 1)}
+    # The first launch has read what it printed, and so executed it once more.
+    assert len((tmp_path / "log").read_text()) == len(rows) + 1
+
+
+def test_output_that_is_searched_is_read_and_a_note_says_what_that_costs():
+    code = LOUD.format(log="/dev/null") + "; print('took 0.001 s')"
+    row = row_of(Program(name="p", command=(sys.executable, "-c", code), seconds="took ([0-9.]+)"))
+    assert (row.witness.output, row.outcome.step_seconds) == ("read", (0.001,))
+    assert row.witness.output_cpu_seconds > 0
+    costly = replace(row, witness=replace(row.witness, output_cpu_seconds=0.021, process_seconds=1.0))
+    cheap = replace(row, witness=replace(row.witness, output_cpu_seconds=0.019, process_seconds=1.0))
+    assert [rules.OUTPUT_READ in {doubt.rule for doubt in launch_of(one).doubts} for one in (costly, cheap)] == [
+        True,
+        False,
+    ]
+
+
+def test_a_program_that_leaves_a_process_behind_ends_with_its_own_exit():
+    row = row_of(Program(name="p", command=("sh", "-c", "sleep 600 & exit 0")), timeout_seconds=60)
+    assert row.outcome.status == "ok"
+    held = next(doubt for doubt in launch_of(row).doubts if doubt.rule is rules.OUTPUT_HELD)
+    assert "(sleep)" in held.detail

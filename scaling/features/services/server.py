@@ -24,7 +24,8 @@ from scaling.machine.topology import parse_list
 from scaling.running.witness import TICKS_PER_SECOND, processes_below, threads_of
 from scaling.study.programs import fill, fill_in
 from scaling.workloads.base import Setting
-from scaling.workloads.command import TAIL_BYTES, Command, ProgramError, ending, number
+from scaling.workloads.command import Command, ProgramError, ending, number
+from scaling.workloads.execution import TAIL_BYTES
 
 T = TypeVar("T")
 Sample = tuple[float, int]

@@ -73,14 +73,17 @@ def test_a_server_needs_the_threads_of_a_run_only_where_its_framework_reads_them
     for framework, needed in (("tensorflow", set()), ("torch", {"OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS"})):
         run = first_run(f'intra = 2\ninter = 3\nframework = "{framework}"')
         variables = environment(run, SHELL, "mark", "x86_64", "/scratch", generation=1)
-        assert server_variables(variables, run.point).keys() & {"OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS"} == needed
+        assert (
+            server_variables(variables, run.point, False).keys() & {"OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS"}
+            == needed
+        )
 
 
 def test_a_study_may_choose_onednn_against_the_shell():
     shell = {**SHELL, "TF_ENABLE_ONEDNN_OPTS": "0"}
     chosen = environment(first_run("onednn = true"), shell, "mark", "x86_64", "/scratch")
     assert chosen["TF_ENABLE_ONEDNN_OPTS"] == "1"
-    assert server_variables(chosen, first_run("onednn = true").point)["TF_ENABLE_ONEDNN_OPTS"] == "1"
+    assert server_variables(chosen, first_run("onednn = true").point, False)["TF_ENABLE_ONEDNN_OPTS"] == "1"
 
 
 def test_a_row_keeps_the_padding_by_its_length_and_not_what_only_its_sweep_has():
