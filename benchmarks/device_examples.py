@@ -1,34 +1,45 @@
 """Measurements that docs/examples still lacks, queued for a machine with sixteen cores and a GPU, lent for minutes.
 
     python -m benchmarks.device_examples KEPT                       # what each part must reach, and lacks
-    python -m benchmarks.device_examples KEPT WORK --seconds 1500   # there: the next parts, in copies of kept folders
+    python -m benchmarks.device_examples KEPT WORK --seconds 560    # there: the next parts, in folders of WORK
     python -m benchmarks.device_examples KEPT WORK --keep           # here: append whole launches of WORK to KEPT
 
-A part of `device_examples.toml` is a study that adds launches to a kept folder, under the name of its machine. One that
-the time ends is interrupted, which keeps its rows, and goes on when it is given again.
+A part of `device_examples.toml` is a study whose launches go to a kept folder, under the name of its machine. One that
+the time ends is interrupted, which keeps its whole cohorts; the same command goes on with the parts in WORK.
+
+With every WORK, the parts that `begin_each_use` come first and add launches to the kept ones. At most one part that is
+`one_sitting` follows: its launches are made in one WORK, not added to kept ones.
+
+A part that measures programs runs in WORK/inputs. The programs are found in the folder of `--programs`, then in PATH,
+and their libraries in its `lib`. `benchmarks/shared/programs` has the source of one.
 """
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from benchmarks.shared.programs.inputs import write_inputs
 from scaling.results.store import read_rows
-from scaling.results.traces import read_traced_rows
+from scaling.study.programs import Program
 from scaling.study.spec import Study, study_to_toml
 
+ROOT = Path(__file__).parent.parent
 SCALING = (sys.executable, "-c", "from scaling.cli.main import main; main()")
 MACHINE_NAME = "sixteen"
-STORED = ("rows.jsonl", "traces.jsonl", "power.jsonl")
+STORED = ("rows.jsonl", "power.jsonl")
+INPUTS = "inputs"
 
 # How long a command that was interrupted has for what it does then.
 GRACE_SECONDS = 30.0
@@ -38,39 +49,53 @@ PATIENCE = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A study, the kept folder that its launches go to, its minutes per launch, and the traced steps of a profile."""
+    """A study, the kept folder that its launches go to, and its minutes per launch."""
 
     name: str
     folder: str
     minutes: float
     study: Study
-    steps: int | None = None
-
-    def command(self, work: Path) -> list[str]:
-        """The words of the process; what it measures is written beside its folder."""
-        work.mkdir(parents=True, exist_ok=True)
-        file = work / f"{self.name}.toml"
-        named = replace(self.study, name=self.folder, machine_name=MACHINE_NAME)
-        file.write_text(study_to_toml(named, f"part {self.name}"))
-        how = ["sweep", "--no-report"] if self.steps is None else ["profile", "--steps", str(self.steps)]
-        return [*SCALING, how[0], str(file), *how[1:], "-o", str(work / self.name)]
+    begins_each_use: bool = False
+    one_sitting: bool = False
 
     def lacking(self, kept: Path) -> int:
-        """The launches that the series with the fewest lacks, of those that went well with all steps."""
-        launches = defaultdict(set)
-        for run in _runs(kept / self.folder, self.steps):
-            launches[run.point.workload, run.point.framework].add(run.launch)
-        series = product(self.study.workloads, self.study.framework)
-        return self.study.launches - min(min(len(launches[one]), self.study.launches) for one in series)
+        """The launches that the series with the fewest lacks, of those that went well."""
+        launches = _launches(kept / self.folder)
+        if self.begins_each_use or (self.one_sitting and not launches):
+            return self.study.launches
+        if self.one_sitting:
+            return 0
+        names = [*self.study.workloads, *(program.name for program in self.study.programs)]
+        fewest = min(len(launches[series]) for series in product(names, self.study.framework))
+        return max(0, self.study.launches - fewest)
+
+    def launches_in(self, kept: Path) -> int:
+        """The launches that its folder has in the end; each use adds some to the kept ones."""
+        made = _launches(kept / self.folder).values() if self.begins_each_use else ()
+        return max((max(launches) for launches in made), default=0) + self.study.launches
+
+    def begin(self, kept: Path, work: Path) -> None:
+        """Write its study, unless an earlier call began it, and drop the cohort that the end of that call cut short."""
+        folder, file = work / self.name, work / f"{self.name}.toml"
+        if file.exists():
+            _drop_cut_cohorts(folder)
+            return
+        _copy(kept / self.folder, folder)
+        named = replace(self.study, name=self.folder, machine_name=MACHINE_NAME, launches=self.launches_in(kept))
+        file.write_text(study_to_toml(named, f"part {self.name}"))
+
+    def command(self, work: Path) -> list[str]:
+        """The words of the process."""
+        return [*SCALING, "sweep", "--no-report", str(work / f"{self.name}.toml"), "-o", str(work / self.name)]
 
 
-def _runs(folder: Path, steps: int | None) -> Iterator[Any]:
-    """The runs of a kept folder that went well."""
-    if steps is None:
-        rows = read_rows(folder) if (folder / "rows.jsonl").exists() else ()
-    else:
-        rows = (one.row for one in read_traced_rows(folder)) if (folder / "traces.jsonl").exists() else ()
-    return (row.run for row in rows if row.outcome.status == "ok" and row.run.traced == steps)
+def _launches(folder: Path) -> defaultdict[tuple[str, str], set[int]]:
+    """The launches of a kept folder that went well, by workload and framework."""
+    launches = defaultdict(set)
+    for row in read_rows(folder) if (folder / "rows.jsonl").exists() else ():
+        if row.outcome.status == "ok":
+            launches[row.run.point.workload, row.run.point.framework].add(row.run.launch)
+    return launches
 
 
 def read_parts(text: str) -> tuple[Part, ...]:
@@ -85,10 +110,13 @@ def _part(
     folder: str,
     minutes: float,
     study: str,
-    steps_traced: int | None = None,
+    begins_each_use: bool = False,
+    one_sitting: bool = False,
     **own: Any,
 ) -> Part:
-    return Part(name, folder, minutes, Study(**{**studies[study], **own}), steps_traced)
+    keys = {**studies[study], **own}
+    programs = tuple(Program(**table) for table in keys.pop("programs", ()))
+    return Part(name, folder, minutes, Study(**keys, programs=programs), begins_each_use, one_sitting)
 
 
 PARTS = read_parts(Path(__file__).with_suffix(".toml").read_text())
@@ -96,39 +124,61 @@ PARTS = read_parts(Path(__file__).with_suffix(".toml").read_text())
 
 def show(kept: Path) -> None:
     """Print the queue: what each part must reach, what it lacks, and how long that takes."""
-    print("| part | folder | networks | must reach | lacks | minutes |\n| --- | --- | --- | --- | --- | --- |")
+    print("| part | folder | measures | must reach | lacks | minutes |\n| --- | --- | --- | --- | --- | --- |")
     for part in PARTS:
-        steps = f" of {part.steps} steps" if part.steps else ""
+        names = ", ".join((*part.study.workloads, *(program.name for program in part.study.programs)))
         lacking = part.lacking(kept)
-        wanted = f"{part.study.launches} launches{steps} | {lacking or 'nothing'} | {lacking * part.minutes:.0f} |"
-        print(f"| {part.name} | {part.folder} | {', '.join(part.study.workloads)} | {wanted}")
+        wanted = f"{part.launches_in(kept)} launches | {lacking or 'nothing'} | {lacking * part.minutes:.0f} |"
+        print(f"| {part.name} | {part.folder} | {names} | {wanted}")
 
 
-def measure(kept: Path, work: Path, parts: Iterable[Part], seconds: float) -> None:
-    """Carry out parts one after another, each in a copy of what is kept, as long as the time lasts."""
+def measure(kept: Path, work: Path, parts: Iterable[Part], seconds: float, programs: Path | None = None) -> None:
+    """Carry out parts one after another, each in a folder of its own, as long as the time lasts."""
     end = time.monotonic() + seconds
+    parts = tuple(parts)
+    work.mkdir(parents=True, exist_ok=True)
     for part in parts:
         left = min(end - time.monotonic(), PATIENCE * 60 * part.minutes * part.lacking(kept))
-        if left <= 0:
+        if left <= 0 or _another_sitting(part, parts, work):
             continue
-        _copy(kept / part.folder, work / part.name)
+        part.begin(kept, work)
         print(f"{time.strftime('%T')} {part.name} begins, {end - time.monotonic():.0f} s left", flush=True)
-        status = carry_out(part.command(work), left)
+        if part.study.programs:
+            prepare_inputs(work / INPUTS, programs)
+        status = carry_out(part.command(work), left, work / INPUTS if part.study.programs else ROOT)
         print(f"{time.strftime('%T')} {part.name} ends, status {status}", flush=True)
+
+
+def _another_sitting(part: Part, parts: Iterable[Part], work: Path) -> bool:
+    """Whether a part would be the second sitting of this work, and so cut short."""
+    begun = [one for one in parts if one.one_sitting and (work / f"{one.name}.toml").exists()]
+    return part.one_sitting and bool(begun) and part not in begun
 
 
 def _copy(kept: Path, work: Path) -> None:
     """Runs that are kept are not made again; whose machine they are of is compared, and no other key of theirs."""
-    if kept.exists() and not work.exists():
+    if kept.exists():
         work.mkdir(parents=True)
-        for name in ("rows.jsonl", "traces.jsonl", "machine.json"):
-            if (kept / name).exists():
-                shutil.copy(kept / name, work / name)
+        for name in ("rows.jsonl", "machine.json"):
+            shutil.copy(kept / name, work / name)
 
 
-def carry_out(command: list[str], seconds: float) -> int | None:
-    """The status of a command, interrupted where it takes longer."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+def prepare_inputs(folder: Path, programs: Path | None) -> None:
+    """A folder with the inputs of programs, beside the programs themselves: so their rows name no folder."""
+    if folder.exists():
+        return
+    unfinished = folder.with_suffix(".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    if programs is not None:
+        shutil.copytree(programs, unfinished)
+    write_inputs(unfinished)
+    unfinished.rename(folder)
+
+
+def carry_out(command: list[str], seconds: float, folder: Path = ROOT) -> int | None:
+    """The status of a command in a folder whose programs come first, interrupted if it takes longer."""
+    variables = {**os.environ, "PATH": _path(folder, "PATH"), "PYTHONPATH": _path(ROOT, "PYTHONPATH")}
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=folder, env=variables)
     try:
         return process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -138,6 +188,10 @@ def carry_out(command: list[str], seconds: float) -> int | None:
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()
+
+
+def _path(first: Path, variable: str) -> str:
+    return os.pathsep.join(filter(None, (str(first), os.environ.get(variable))))
 
 
 def keep(kept: Path, work: Path, part: Part) -> int:
@@ -151,13 +205,27 @@ def keep(kept: Path, work: Path, part: Part) -> int:
         whole = _whole_launches(run for run in _stored(made / name) if _identity(run) not in there)
         if whole:
             with (folder / name).open("a") as file:
-                file.writelines(json.dumps(run, separators=(",", ":"), ensure_ascii=False) + "\n" for run in whole)
+                file.writelines(_lines(map(_rounded, whole)))
         runs += len(whole) if name != "power.jsonl" else 0
     return runs
 
 
+def _drop_cut_cohorts(folder: Path) -> None:
+    """Leave the whole cohorts of a folder, so that the next sweep makes the others again."""
+    for name in STORED:
+        stored = _stored(folder / name)
+        whole = _whole_launches(stored)
+        if len(whole) < len(stored):
+            (folder / name).write_text("".join(_lines(whole)))
+
+
 def _stored(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """The whole lines of a file; a killed sweep may have torn the last."""
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
+
+
+def _lines(stored: Iterable[dict[str, Any]]) -> list[str]:
+    return [json.dumps(run, separators=(",", ":"), ensure_ascii=False) + "\n" for run in stored]
 
 
 def _identity(stored: dict[str, Any]) -> str:
@@ -165,14 +233,25 @@ def _identity(stored: dict[str, Any]) -> str:
 
 
 def _whole_launches(stored: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All but those of a cohort that was cut short, with step times rounded to 10 ns."""
+    """All but those of a cohort that was cut short."""
     runs = [(one["run"].get("cohort") or {}, one) for one in stored]
     members = Counter(cohort.get("name") for cohort, _ in runs)
-    whole = [one for cohort, one in runs if cohort.get("members") in (None, members[cohort.get("name")])]
-    for one in whole:
-        if "outcome" in one:
-            one["outcome"]["step_seconds"] = [round(seconds, 8) for seconds in one["outcome"]["step_seconds"]]
-    return whole
+    return [one for cohort, one in runs if cohort.get("members") in (None, members[cohort.get("name")])]
+
+
+def _rounded(stored: dict[str, Any]) -> dict[str, Any]:
+    """A run with its step times rounded to 10 ns."""
+    if "outcome" in stored:
+        stored["outcome"]["step_seconds"] = [round(seconds, 8) for seconds in stored["outcome"]["step_seconds"]]
+    return stored
+
+
+def pack(work: Path, file: Path) -> None:
+    """Write the results in WORK, without inputs, as one file."""
+    with tarfile.open(file, "w:xz") as archive:
+        for path in sorted(work.iterdir()):
+            if path.stem != INPUTS:
+                archive.add(path, path.name)
 
 
 def main() -> None:
@@ -181,15 +260,20 @@ def main() -> None:
     parser.add_argument("kept", type=Path, metavar="KEPT")
     parser.add_argument("work", type=Path, metavar="WORK", nargs="?")
     parser.add_argument("--seconds", type=float, help="run the next parts for this long, in folders of WORK")
+    parser.add_argument("--programs", type=Path, metavar="DIR", help="programs that PATH may lack, for parts with some")
+    parser.add_argument("--pack", type=Path, metavar="FILE.tar.xz", help="write the results in WORK as one file")
     parser.add_argument("--keep", action="store_true", help="append the runs in WORK to KEPT")
     parser.add_argument("--only", action="append", choices=[part.name for part in PARTS], metavar="PART")
     given = parser.parse_args()
-    parts = [part for part in PARTS if given.only is None or part.name in given.only]
+    parts = [part for part in PARTS if given.only is None or part.name in given.only or part.begins_each_use]
     if given.keep:
         for part in parts:
             print(f"{part.name}: {keep(given.kept, given.work, part)} runs kept in {given.kept / part.folder}")
-    elif given.seconds:
-        measure(given.kept, given.work, parts, given.seconds)
+    elif given.work:
+        if given.seconds:
+            measure(given.kept, given.work.resolve(), parts, given.seconds, given.programs)
+        if given.pack:
+            pack(given.work, given.pack)
     else:
         show(given.kept)
 
