@@ -76,17 +76,24 @@ class Part:
 
     def begin(self, kept: Path, work: Path) -> None:
         """Write its study, unless an earlier call began it, and drop the cohort that the end of that call cut short."""
-        folder, file = work / self.name, work / f"{self.name}.toml"
-        if file.exists():
+        folder = work / self.name
+        if self.begun(work):
             _drop_cut_cohorts(folder)
             return
         _copy(kept / self.folder, folder)
         named = replace(self.study, name=self.folder, machine_name=MACHINE_NAME, launches=self.launches_in(kept))
-        file.write_text(study_to_toml(named, f"part {self.name}"))
+        self._file(work).write_text(study_to_toml(named, f"part {self.name}"))
+
+    def begun(self, work: Path) -> bool:
+        """Whether an earlier call, or this one, began it."""
+        return self._file(work).exists()
 
     def command(self, work: Path) -> list[str]:
         """The words of the process."""
-        return [*SCALING, "sweep", "--no-report", str(work / f"{self.name}.toml"), "-o", str(work / self.name)]
+        return [*SCALING, "sweep", "--no-report", str(self._file(work)), "-o", str(work / self.name)]
+
+    def _file(self, work: Path) -> Path:
+        return work / f"{self.name}.toml"
 
 
 def _launches(folder: Path) -> defaultdict[tuple[str, str], set[int]]:
@@ -138,7 +145,8 @@ def measure(kept: Path, work: Path, parts: Iterable[Part], seconds: float, progr
     parts = tuple(parts)
     work.mkdir(parents=True, exist_ok=True)
     for part in parts:
-        left = min(end - time.monotonic(), PATIENCE * 60 * part.minutes * part.lacking(kept))
+        missing = part.study.launches if part.begun(work) else part.lacking(kept)
+        left = min(end - time.monotonic(), PATIENCE * 60 * part.minutes * missing)
         if left <= 0 or _another_sitting(part, parts, work):
             continue
         part.begin(kept, work)
@@ -151,8 +159,8 @@ def measure(kept: Path, work: Path, parts: Iterable[Part], seconds: float, progr
 
 def _another_sitting(part: Part, parts: Iterable[Part], work: Path) -> bool:
     """Whether a part would be the second sitting of this work, and so cut short."""
-    begun = [one for one in parts if one.one_sitting and (work / f"{one.name}.toml").exists()]
-    return part.one_sitting and bool(begun) and part not in begun
+    others = (one for one in parts if one.one_sitting and one.begun(work))
+    return part.one_sitting and not part.begun(work) and any(others)
 
 
 def _copy(kept: Path, work: Path) -> None:

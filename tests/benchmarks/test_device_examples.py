@@ -75,12 +75,13 @@ def test_a_cohort_that_was_cut_short_is_not_kept(tmp_path):
 
 
 def test_a_later_call_makes_a_cohort_again_that_was_cut_short(tmp_path):
-    work, part = tmp_path / "work", Part("cut", "cut-sixteen", 1, TINY)
+    work, part = tmp_path / "work", Part("cut", "cut-sixteen", 1, TINY, one_sitting=True)
     measure(tmp_path / "kept", work, [part], 60)
     rows = work / "cut/rows.jsonl"
     first, second = map(json.loads, rows.read_text().splitlines())
     first["run"]["cohort"]["members"] = 2
     rows.write_text(json.dumps(first) + "\n" + json.dumps(second) + "\n" + '{"torn')
+    keep(tmp_path / "kept", work, part)
     measure(tmp_path / "kept", work, [part], 60)
     assert sorted(launches(work / "cut")) == [1, 2]
     assert [row.run.cohort.members for row in read_rows(work / "cut")] == [1, 1]
