@@ -147,8 +147,8 @@ def print_most_important(sentences: Sequence[str], verbose: bool, most: int = MO
         print_note(f"{count(len(sentences) - len(shown), 'more note')} with -v")
 
 
-def print_answers(sentences: Sequence[str], verbose: bool) -> None:
-    """Print the first answers on stdout, or all, and an empty line."""
-    shown = sentences if verbose else sentences[:MOST_ANSWERS]
-    more = len(sentences) - len(shown)
-    print_lines(*shown, *([f"{count(more, 'more answer')} with -v"] if more else []), "")
+def print_answers(answers: Sequence[str], verbose: bool, laws: Sequence[str] = ()) -> None:
+    """Print the first answers on stdout, or all, the first sentences about laws, and an empty line."""
+    most = max(len(answers), len(laws)) if verbose else MOST_ANSWERS
+    more = max(0, len(answers) - most)
+    print_lines(*answers[:most], *([f"{count(more, 'more answer')} with -v"] if more else []), *laws[:most], "")

@@ -129,10 +129,8 @@ def _print_source(source: OneSource, verbose: bool) -> None:
     """Print answers and points on stdout, and notes on stderr, the gravest first."""
     result, points = source.glance(MOST_SERIES), source.points
     answers = [answer.sentence for answer in study_answers(result)]
-    print_answers(answers, verbose)
-    serial = filter(None, (serial_sentence(limits.fit) for limits in result.limits))
-    if sentences := list(serial):
-        print_answers(sentences, verbose)
+    serial = [serial_sentence(limits.fit) for limits in result.limits]
+    print_answers(answers, verbose, [sentence for sentence in serial if sentence])
     if verbose and sys.stdout.isatty():
         print_table(sparklines_table(points))
         print_lines("")

@@ -155,14 +155,14 @@ def test_a_file_of_another_tool_has_points_whose_unknown_settings_are_null():
 def test_every_run_of_another_tool_counts_and_none_is_called_slow(tmp_path):
     (tmp_path / "t.csv").write_text("cores,seconds\n" + "".join(f"{n},{t / n}\n" for n in (1, 2) for t in (1, 1.01, 2)))
     completed = scaling("show", tmp_path / "t.csv")
-    assert [line.split("  ")[-2].strip() for line in completed.stdout.splitlines()[3:5]] == ["3", "3"]
+    assert [line.split("  ")[-2].strip() for line in completed.stdout.splitlines()[-2:]] == ["3", "3"]
     assert "run counts and none" in completed.stderr
 
 
 def test_stdin_is_read_where_a_dash_stands_for_the_file():
     completed = program("show", "-", "--cores-from", "threads", input=(DATA / "hyperfine.json").read_text())
     assert completed.returncode == 0, completed.stderr
-    assert completed.stdout.count("xargs -P {cores}") == 8
+    assert completed.stdout.partition("\n\n")[2].count("xargs -P {cores}") == 6
     table = program("fit", "-", "--column", "seconds=s", "--cores-from", "n", input="n,s\n1,4\n2,2.2\n4,1.3\n8,0.9\n")
     assert table.stdout.splitlines()[1].startswith("- ")
 
