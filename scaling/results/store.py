@@ -174,7 +174,7 @@ def storable(row: Row) -> Row:
 def storable_trace(traced: TracedRow) -> TracedRow:
     """The traced run, or a failed one if its steps cannot be stored and read again."""
     row = storable(traced.row)
-    if row.outcome.status != "ok":
+    if row.outcome.status != "ok" or not traced.steps:
         return TracedRow(row, ())
     try:
         traced_row_from_json(traced_row_to_json(TracedRow(row, traced.steps)))

@@ -32,7 +32,7 @@ from scaling.machine.kernel_files import memory_headroom, named_lines
 from scaling.running import processes
 from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
-from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, decode, turn_done
+from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, TurnsOver, decode, turn_done
 from scaling.running.pack import PackedChildren, PackSpec, open_child
 from scaling.running.witness import OF_TURNS, ROOT, known, process_cpu_seconds, processes_below
 from scaling.study.planning import SETTLE_SECONDS
@@ -141,7 +141,7 @@ def take_turns(
         for member in members:
             if member.alive:
                 _end(member)
-        left = processes.end_children(specs[0].child.mark, spared)
+        left = processes.end_children(specs[0].child.mark, spared | processes.OWNED)
     results = [(member, member.result or not_started("the cohort was ended before")) for member in members]
     return [
         _part(fail_if_left(left, result), member.turn_caps, index, len(member.spec.caps))
@@ -330,7 +330,7 @@ class _CohortRun:
                 assert member.child is not None
                 with _charge_time(member):
                     _continue(member)
-                    member.child.close_control()
+                    member.child.request(TurnsOver())
                     member.child.wait()
                 _end(member)
 

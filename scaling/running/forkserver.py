@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from io import FileIO
 from typing import NoReturn
@@ -19,7 +20,7 @@ from typing import NoReturn
 from scaling.machine.topology import parse_list
 from scaling.running import system_calls, worker
 from scaling.running.marks import wear_mark
-from scaling.running.messages import ChildStarted, Refusal, ServerReady, ServerSetup, decode_request, encode
+from scaling.running.messages import ChildStarted, Refusal, RunRequest, ServerReady, ServerSetup, decode_request, encode
 
 LONGEST_MESSAGE = 1 << 16
 
@@ -155,17 +156,21 @@ def _run_child(fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> N
     os.dup2(stderr, 2)
     os.close(stdout)
     os.close(stderr)
-    pipes = worker.Pipes(reply_fd, control_fd)
-    request = pipes.run()
+    inherited = dict(os.environ)
+    worker.run_and_exit(worker.Pipes(reply_fd, control_fd), started_ns, lambda request: _prepare(request, inherited))
+
+
+def _prepare(request: RunRequest, inherited: Mapping[str, str]) -> None:
+    """Move to the CPUs of a run, and set what a fresh process would have."""
     os.sched_setaffinity(0, parse_list(request.cpus))
-    os.environ.update(request.variables)
+    os.environ.clear()
+    os.environ.update({**inherited, **request.variables})
     if "tempfile" in sys.modules:
         vars(sys.modules["tempfile"])["tempdir"] = None  # the server's, if it has looked for one
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()  # a fresh process has random numbers of its own
     if {"keras", "torch"} & sys.modules.keys():  # NumPy alone is there for `calibrated`, which wants no such threads
         fit_blas_threads()
-    worker.run_and_exit(request, pipes, started_ns)
 
 
 def fit_blas_threads() -> None:

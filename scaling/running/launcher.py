@@ -21,12 +21,22 @@ from scaling.analysis.step_times import warmup_steps
 from scaling.analysis.traces import TracedStep
 from scaling.analysis.turns import WARMUP_ROUND, TurnSpan
 from scaling.analysis.witness import Witness
-from scaling.machine.kernel_files import named_lines
+from scaling.machine.kernel_files import read_text
 from scaling.machine.topology import parse_list
 from scaling.results.rows import Figure, Outcome, Sections
 from scaling.running import processes
 from scaling.running.marks import MARK
-from scaling.running.messages import READY, TURN_DONE, MessageError, RunFailure, RunRequest, RunResult, decode, send
+from scaling.running.messages import (
+    READY,
+    RESULT,
+    TURN_DONE,
+    MessageError,
+    RunFailure,
+    RunRequest,
+    RunResult,
+    decode,
+    send,
+)
 from scaling.running.processes import REQUESTS_TO_STOP
 from scaling.running.system_calls import Policy, apply_policy
 from scaling.running.witness import ProcessTree
@@ -84,6 +94,27 @@ CHILD_ENDS = ("reply", "stdout", "stderr", "control")
 
 # Starts the child of a spec with its ends of the pipes, from the thread that waits for it; returns its process ID.
 StartChild = Callable[[ChildSpec, Mapping[str, int]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class StartOrReuse:
+    """Takes a process that waits for its next run, or starts one; it waits here again after a run that went well."""
+
+    start: StartChild
+    waiting: "list[WorkerProcess]"
+
+    def __call__(self, spec: ChildSpec, ends: Mapping[str, int]) -> int:
+        return self.start(spec, ends)
+
+    def take(self, spec: ChildSpec) -> "WorkerProcess | None":
+        """A process that has waited, and has got this run; None if all are busy."""
+        while self.waiting:
+            process = self.waiting.pop()
+            if process.is_alive:
+                process.request(spec.request)
+                return process
+            process.close()
+        return None
 
 
 def spawn(spec: ChildSpec, ends: Mapping[str, int]) -> int:
@@ -148,7 +179,7 @@ def launch(spec: ChildSpec, start: StartChild = spawn) -> LaunchResult:
         child.wait()
     finally:
         child.end()
-        left = processes.end_children(spec.mark, spared)
+        left = processes.end_children(spec.mark, spared | processes.OWNED)
     return fail_if_left(left, child.result(time.process_time() - cpu_before))
 
 
@@ -165,34 +196,72 @@ def fail_if_left(left: Sequence[str], result: LaunchResult) -> LaunchResult:
     return replace(result, outcome=Outcome("failed", reason, sections=Sections(wall=outcome.sections.wall)), traced=())
 
 
+class WorkerProcess:
+    """A process that carries out runs, our ends of its pipes, and the thread that owns it."""
+
+    def __init__(self, spec: ChildSpec, start: StartChild) -> None:
+        self.state = _ProcessState()
+        pipes = {name: os.pipe() for name in (*CHILD_ENDS, "done")}
+        self.control_fd = pipes["control"][1]
+        self.read_ends = {name: ends[0] for name, ends in pipes.items() if name != "control"}
+        for fd in self.read_ends.values():
+            os.set_blocking(fd, False)
+        theirs = {name: ends[0] if name == "control" else ends[1] for name, ends in pipes.items()}
+        owned = (spec, start, self.state, theirs, self.control_fd)
+        self._owner = threading.Thread(target=_start_and_wait, args=owned, daemon=True)
+        self._owner.start()
+
+    @property
+    def pid(self) -> int | None:
+        """Its process, which leads its own group; None if it could not be started."""
+        self.state.known.wait()
+        return self.state.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._owner.is_alive()
+
+    def request(self, message: object) -> None:
+        """Send it a message; if it has ended, the wait for its next message detects that."""
+        with suppress(BrokenPipeError):
+            send(self.control_fd, message)
+
+    def end(self) -> None:
+        """Kill it with the rest of its group, unless that now belongs to another user."""
+        if self.pid is None or processes.end_group(self.pid):
+            self._owner.join()
+
+    def close(self) -> None:
+        """Close our ends of the pipes."""
+        for fd in (self.control_fd, *self.read_ends.values()):
+            os.close(fd)
+
+
 class Child:
-    """A run's process, from its start to its end.
+    """A run in its process, from its start to its end.
 
     The shutdown first kills the child's group, once its process ID is known, since an interrupt may come earlier. Then
     the owner's wait returns and closes the child's ends of the pipes. The rest of the pipes is read without waiting,
-    since processes that left the group may still hold an end.
+    since processes that left the group may still hold an end. The process of a program that ended well lives on, and
+    waits for the next run.
     """
 
     def __init__(self, spec: ChildSpec, start: StartChild = spawn) -> None:
         self.spec = spec
         self.timed_out = False
-        self._state = _ProcessState()
         self._output: _Output = {name: bytearray() for name in ("reply", "stdout", "stderr")}
         # The processes of a program are sampled from outside.
         self._tree = ProcessTree(parse_list(spec.request.beside)) if spec.is_program else None
         self._oom_before = _oom_kills()
         self._ended = False
-        pipes = {name: os.pipe() for name in (*CHILD_ENDS, "done")}
-        self._control_fd = pipes["control"][1]
-        self._read_ends = {name: ends[0] for name, ends in pipes.items() if name != "control"}
+        self._waiting = start.waiting if isinstance(start, StartOrReuse) else None
+        self._started = time.monotonic()
+        self._process = (start.take(spec) if isinstance(start, StartOrReuse) else None) or WorkerProcess(spec, start)
+        self._state = self._process.state
         self._selector = selectors.DefaultSelector()
-        for name, fd in self._read_ends.items():
-            os.set_blocking(fd, False)
+        for name, fd in self._process.read_ends.items():
             self._selector.register(fd, selectors.EVENT_READ, name)
-        theirs = {name: ends[0] if name == "control" else ends[1] for name, ends in pipes.items()}
-        owned = (spec, start, self._state, theirs, self._control_fd)
-        self._owner = threading.Thread(target=_start_and_wait, args=owned, daemon=True)
-        self._owner.start()
 
     def wait(self) -> None:
         """Sleep until it has ended or timed out."""
@@ -212,7 +281,12 @@ class Child:
     @property
     def is_over(self) -> bool:
         """Whether it has ended or timed out."""
-        return self._ended or self.timed_out
+        return self._ended or self.timed_out or self._waits_again
+
+    @property
+    def _waits_again(self) -> bool:
+        """Whether its process has replied, and waits for its next run."""
+        return self._waiting is not None and _is_result(self._output["reply"])
 
     def fileno(self) -> int:
         """A descriptor that becomes readable when it has sent something or ended."""
@@ -245,21 +319,13 @@ class Child:
         return min(seconds, max(0.0, self._tree.look(self.pid)))
 
     def request(self, message: object) -> None:
-        """Send it a message; if it has ended, the wait for its next message detects that."""
-        with suppress(BrokenPipeError):
-            send(self._control_fd, message)
-
-    def close_control(self) -> None:
-        """Announce that no more requests follow."""
-        if self._control_fd >= 0:
-            os.close(self._control_fd)
-            self._control_fd = -1
+        """Send it a message."""
+        self._process.request(message)
 
     @property
     def pid(self) -> int | None:
         """Its process, which leads its own group; None if it could not be started."""
-        self._state.known.wait()
-        return self._state.pid
+        return self._process.pid
 
     @property
     def pids(self) -> list[int]:
@@ -267,22 +333,31 @@ class Child:
         return [] if self.pid is None else [self.pid]
 
     def end(self) -> None:
-        """Kill the rest of its group, unless that now belongs to another user, and read what it wrote."""
-        if self.pid is None or processes.end_group(self.pid):
-            self._owner.join()
-        self.close_control()
+        """End its process, unless that waits for its next run, and read what it wrote."""
+        lives_on = self._waits_again and not (self._ended or self.timed_out)
+        if lives_on:
+            self._state = replace(self._state, started=self._started, ended=time.monotonic())
+        else:
+            self._process.end()
         self._selector.close()
         for name in self._output:
             # Everything that the child wrote is in the pipe by now; a process that escaped may write without end.
-            _read_piece(self._output, name, self._read_ends[name])
-        for fd in self._read_ends.values():
-            os.close(fd)
+            _read_piece(self._output, name, self._process.read_ends[name])
+        if lives_on and self._waiting is not None:
+            self._waiting.append(self._process)
+        else:
+            self._process.close()
 
     def result(self, parent_cpu: float) -> LaunchResult:
         """The result of the run after its end."""
         oom = _oom_kills() > self._oom_before
         result = _classify(self.spec, self._state, self._output, self.timed_out, oom, parent_cpu)
         return replace(result, witness=self._tree.add_to(result.witness)) if self._tree else result
+
+
+def _is_result(reply: bytearray) -> bool:
+    """Whether a whole line has come that ends a run that went well."""
+    return reply.startswith(RESULT) and reply.endswith(b"\n")
 
 
 def _start_and_wait(
@@ -299,6 +374,7 @@ def _start_and_wait(
             apply_policy(spec.policy)
         state.started = time.monotonic()
         state.pid = start(spec, ends)
+        processes.OWNED.add(state.pid)
         state.known.set()
         for name in CHILD_ENDS:
             os.close(ends.pop(name))
@@ -308,6 +384,7 @@ def _start_and_wait(
             _, state.status, usage = os.wait4(state.pid, 0)
             state.max_rss_bytes = usage.ru_maxrss * 1024
         state.ended = time.monotonic()
+        processes.OWNED.discard(state.pid)
     except (OSError, ValueError, subprocess.SubprocessError, StartError) as error:
         state.error = error
     finally:
@@ -428,4 +505,5 @@ def _failure_without_reply(
 
 
 def _oom_kills() -> int:
-    return int(named_lines(Path("/proc/vmstat"), " ").get("oom_kill", 0))
+    _, _, rest = (read_text(Path("/proc/vmstat")) or "").partition("\noom_kill ")
+    return int(rest.partition("\n")[0] or 0)

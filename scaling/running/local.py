@@ -300,7 +300,10 @@ class LocalEngine(Surroundings):
             # Replicas may differ in their memory policy and in what they import, and a server has one of each.
             starters = {replica.request.cpus: self._starter(own, replica) for own, replica in _processes(run, spec)}
             return lambda replica, ends: starters[replica.request.cpus](replica, ends)
-        return self.servers.ready(_preparation(run, spec)).fork
+        preparation = _preparation(run, spec)
+        if spec.request.waits_again:
+            return self.servers.start_or_reuse(preparation)
+        return self.servers.ready(preparation).fork
 
     def _starter_or_error(self, run: Run, spec: ChildSpec | PackSpec) -> StartChild | StartError:
         try:
@@ -382,6 +385,8 @@ class LocalEngine(Surroundings):
                 SCRATCH: str(self.scratch.next_folder()),
                 PADDING: variables[PADDING],
             },
+            # A process stays in its control group, and the replicas of a pack start at once.
+            waits_again=bool(program) and point.quota is None and beside is None,
         )
 
     def _make_group(self, quota: float) -> str:

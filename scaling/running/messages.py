@@ -51,8 +51,9 @@ class RunRequest:
     """A run as requested of a child, without what the child inherits (environment, affinity mask, memory policy).
 
     `setting` holds the fields of `scaling.workloads.base.Setting`, a module that only the child imports. A child that
-    takes turns gets a `TurnRequest` for each on its control pipe, and ends when that is closed. `beside` are the CPUs
-    of the other replicas of its pack. A forked child sets `variables`, which its server may lack or have otherwise.
+    takes turns gets a `TurnRequest` for each on its control pipe, then `TurnsOver`. `beside` are the CPUs
+    of the other replicas of its pack. A forked child sets `variables`, which its server may lack or have otherwise. A
+    child that `waits_again` gets another run after its reply.
     """
 
     workload: WorkloadSpec
@@ -72,6 +73,7 @@ class RunRequest:
     group: str | None = None
     beside: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
+    waits_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,11 @@ class TurnRequest:
     seconds: float
     settle_seconds: float
     start_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsOver:
+    """No more turns follow, so a child replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +181,10 @@ class Refusal:
     reason: str
 
 
-# The beginnings of lines that a child writes before the reply that ends its run: it is ready, or has taken a turn.
-READY, TURN_DONE = (f'{{"{TYPE}":"{message.__name__}"'.encode() for message in (RunReady, TurnDone))
+# The beginnings of lines: a child is ready, has taken a turn, or ends a run that went well; no more turns follow.
+READY, TURN_DONE, RESULT, TURNS_OVER = (
+    f'{{"{TYPE}":"{message.__name__}"'.encode() for message in (RunReady, TurnDone, RunResult, TurnsOver)
+)
 
 
 def turn_done(round_number: int) -> bytes:

@@ -110,11 +110,6 @@ class PackedChildren:
         for child in self.children:
             child.request(message)
 
-    def close_control(self) -> None:
-        """Announce that no more requests follow."""
-        for child in self.children:
-            child.close_control()
-
     def end(self) -> None:
         """Kill the remaining processes of all replicas."""
         for child in self.children:

@@ -20,6 +20,9 @@ from scaling.running.marks import wears_mark
 SET_CHILD_SUBREAPER, GET_CHILD_SUBREAPER = 36, 37  # from <linux/prctl.h>
 REQUESTS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
+# Children whose status a thread of this process waits for.
+OWNED: set[int] = set()
+
 
 def adopt_orphans(adopt: bool = True) -> bool:
     """Become the parent of orphans of runs, so that they can be ended, or stop being it; returns the earlier state."""

@@ -15,7 +15,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -196,14 +196,22 @@ class Scratch:
         try:
             if not is_private(self.folder):
                 raise StartError(f"its scratch folder {self.folder} is no longer private to this user")
-            remove_folder(self.runs)
-            if self.runs.exists():  # a part cannot be removed
-                self.runs.rename(mkdtemp(prefix="left-", dir=self.folder))
-            for folder in (self.runs, *self._next):
-                folder.mkdir(mode=0o700)
+            if not self._are_empty(self._next):
+                remove_folder(self.runs)
+                if self.runs.exists():  # a part cannot be removed
+                    self.runs.rename(mkdtemp(prefix="left-", dir=self.folder))
+                for folder in (self.runs, *self._next):
+                    folder.mkdir(mode=0o700)
             self._next.clear()
         except OSError as error:
             raise StartError(f"its scratch folder {self.runs} cannot be created: {error.strerror}") from error
+
+    def _are_empty(self, folders: Sequence[Path]) -> bool:
+        """Whether the folder of the runs has these folders, all of them empty and private, and nothing else."""
+        with suppress(OSError):
+            is_as_made = is_private(self.runs) and set(self.runs.iterdir()) == set(folders)
+            return is_as_made and all(is_private(folder) and not any(folder.iterdir()) for folder in folders)
+        return False
 
 
 def is_private(folder: Path) -> bool:

@@ -12,16 +12,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
 
 from scaling.running.cohort import free_bytes
 from scaling.running.forkserver import LONGEST_MESSAGE
-from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartError
+from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartError, StartOrReuse, WorkerProcess
 from scaling.running.messages import ChildStarted, MessageError, Refusal, ServerReady, ServerSetup, decode, encode
 from scaling.running.processes import ending
 from scaling.running.system_calls import Policy
@@ -66,6 +67,11 @@ class Servers:
         self._servers: dict[Preparation, Server] = {}
         self._spares: dict[Preparation, Server] = {}
         self._slowest_seconds = 0.0
+        self._waiting: defaultdict[Preparation, list[WorkerProcess]] = defaultdict(list)
+
+    def start_or_reuse(self, preparation: Preparation) -> StartOrReuse:
+        """The function that takes a process which waits for its next run, or lets a server fork one."""
+        return StartOrReuse(self.ready(preparation).fork, self._waiting[preparation])
 
     def generation_for(self, point: Point, python: str | None = None) -> int:
         """The generation that forks a run of this point; a new generation ends the older servers."""
@@ -117,7 +123,10 @@ class Servers:
         return min(cpus, MOST_AT_ONCE, int(SPARE_MEMORY * free_bytes() / SERVER_BYTES))
 
     def close(self) -> None:
-        """End all servers."""
+        """End all servers, and the processes that wait for their next run."""
+        for process in chain.from_iterable(self._waiting.values()):
+            process.end()
+            process.close()
         _close_all(self._servers)
         _close_all(self._spares)
 

@@ -25,6 +25,7 @@ from scaling.machine.topology import format_list, parse_list
 from scaling.running import quota_groups, witness
 from scaling.running.marks import wear_mark
 from scaling.running.messages import (
+    TURNS_OVER,
     RunFailure,
     RunReady,
     RunRequest,
@@ -84,7 +85,7 @@ class Pipes:
     def next_turn(self) -> TurnRequest | None:
         """Sleep until a turn is requested; None if no more turns follow."""
         line = self._control.readline()
-        return decode_request(line, TurnRequest) if line else None
+        return decode_request(line, TurnRequest) if line and not line.startswith(TURNS_OVER) else None
 
 
 def main(started_ns: int) -> None:
@@ -94,12 +95,25 @@ def main(started_ns: int) -> None:
     for fd in (reply_fd, control_fd):
         os.set_inheritable(fd, False)
     pipes = Pipes(reply_fd, control_fd)
-    run_and_exit(pipes.run(), pipes, started_ns)
+    run_and_exit(pipes, started_ns)
 
 
-def run_and_exit(request: RunRequest, pipes: Pipes, started_ns: int) -> NoReturn:
-    """Execute a run, send the reply, and exit at once: shutting a framework down can take a second."""
+def run_and_exit(
+    pipes: Pipes, started_ns: int, prepare: Callable[[RunRequest], None] = lambda request: None
+) -> NoReturn:
+    """Execute a run, and others while they follow, and exit at once: shutting a framework down can take a second."""
+    request = pipes.run()
+    _execute(request, pipes, started_ns, prepare)
+    while request.waits_again:
+        request = pipes.run()
+        _execute(request, pipes, time.monotonic_ns(), prepare)
+    os._exit(0)
+
+
+def _execute(request: RunRequest, pipes: Pipes, started_ns: int, prepare: Callable[[RunRequest], None]) -> None:
+    """Prepare this process for a run, execute it, and send the reply."""
     try:
+        prepare(request)
         pipes.send(measure(request, started_ns, pipes))
     except BaseException as error:
         pipes.send(RunFailure(reason(error)))
@@ -107,7 +121,6 @@ def run_and_exit(request: RunRequest, pipes: Pipes, started_ns: int) -> NoReturn
             traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)
 
 
 def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:

@@ -46,8 +46,9 @@ def swept(first, folder):
 def test_a_sweep_ends_with_its_answer_and_a_table_of_speedup_and_efficiency(folder):
     completed = scaling("sweep", "quick", *SMALL, "-o", folder)
     assert completed.returncode == 0, completed.stderr
-    answer, _, header, *lines = completed.stdout.splitlines()
-    assert answer.startswith(("give calibrated work=0.2 train ", "no answer"))
+    answers, _, table = completed.stdout.partition("\n\n")
+    header, *lines = table.splitlines()
+    assert answers.startswith(("give calibrated work=0.2 train ", "no answer"))
     assert {"workload", "cores", "step", "speedup", "efficiency", "launches"} <= set(header.split())
     assert "calibrated work=0.2" in lines[0]
     assert f"results are in {folder}" in completed.stderr
