@@ -6,7 +6,8 @@ scaling` loads neither pandas nor matplotlib nor TensorFlow.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # importing `typing` takes a few milliseconds
 
 if TYPE_CHECKING:
     from scaling.analysis.estimates import Estimate

@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "running": {"workloads", "results", "analysis", "study", "machine", "errors"},
     "reporting": {"results", "analysis", "study", "machine", "errors"},
     "api": {"running", "reporting", "results", "analysis", "study", "machine", "errors"},
+    "__main__": {"cli"},
     "__init__": {"api", "analysis", "study"},  # names it imports when they are first used
     "cli": {"api", "running", "results", "reporting", "analysis", "study", "machine", "errors"},
 }

@@ -1,0 +1,39 @@
+"""The program `scaling`, also as `python -m scaling`; Ctrl-C ends it without a word while it imports or exits.
+
+Python prints a traceback for a Ctrl-C in an import, and some libraries turn it into an error of their own. Commands
+have Python's handling, since they clean up.
+"""
+
+import os
+import signal
+from types import FrameType
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
+        _run_command()
+        return
+    signal.signal(signal.SIGINT, _end)
+    try:
+        _run_command()
+    finally:
+        signal.signal(signal.SIGINT, _end)
+
+
+def _run_command() -> None:
+    from scaling.cli.main import main as run_command
+
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    run_command()
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    os._exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()
