@@ -36,6 +36,7 @@ DRIFT_SIGNIFICANCE = 0.05
 class Launch:
     """One run of a point for the analysis; a failed run has no seconds but a `reason`.
 
+    A run that was `not_started` for lack of resources says nothing about its point.
     A run that took turns with the other points of its series shares their `cohort`. If others disturbed all its turns,
     its seconds may be `adjusted` for that. A program is timed as a `whole_process`, from start to exit, or reports
     times itself, whose CPU time is unknown; other runs have None there. Launches of another tool's file are not
@@ -52,6 +53,7 @@ class Launch:
     items: int | None = None
     wall_seconds: float | None = None
     reason: str | None = None
+    not_started: bool = False
     steps: int = 0
     step_noise: float = 0.0
     run_seconds: float | None = None

@@ -47,7 +47,8 @@ T = TypeVar("T")
 Pairs = tuple[tuple[str, str], ...]
 SCHEMA = 1
 
-Status = Literal["ok", "failed", "timeout", "interrupted"]
+# A shortage is our own failure to start a process; the program did not run.
+Status = Literal["ok", "failed", "timeout", "interrupted", "shortage"]
 Seconds = float | None
 # Above 2**53 a float cannot represent every integer.
 Count = Annotated[int, Meta(ge=1, le=2**53)]
@@ -344,6 +345,7 @@ def launch_of(row: Row) -> Launch:
         wall_seconds=outcome.sections.wall,
         started=_epoch_seconds(row.started_at),
         reason=outcome.reason,
+        not_started=outcome.status == "shortage",
         steps=len(steps),
         run_seconds=outcome.sections.run,
         mhz=witness.mhz,

@@ -31,9 +31,10 @@ from scaling.analysis.turns import WARMUP_ROUND
 from scaling.machine.kernel_files import memory_headroom, named_lines
 from scaling.running import processes
 from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
-from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, StartError, fail_if_left, not_started
+from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, fail_if_left, not_started
 from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, TurnsOver, decode, turn_done
 from scaling.running.pack import PackedChildren, PackSpec, open_child
+from scaling.running.starting import StartError
 from scaling.running.witness import OF_TURNS, ROOT, known, process_cpu_seconds, processes_below
 from scaling.study.planning import SETTLE_SECONDS
 from scaling.study.spec import Caps, Turns
@@ -142,7 +143,7 @@ def take_turns(
             if member.alive:
                 _end(member)
         left = processes.end_children(specs[0].child.mark, spared | processes.OWNED)
-    results = [(member, member.result or not_started("the cohort was ended before")) for member in members]
+    results = [(member, member.result or not_started(StartError("the cohort was ended before"))) for member in members]
     return [
         _part(fail_if_left(left, result), member.turn_caps, index, len(member.spec.caps))
         for member, result in results
@@ -238,9 +239,9 @@ class _CohortRun:
         self.surroundings.leave(frozenset().union(*(member.spec.child.cpus for member in members)))
         for member in members:
             start = member.spec.start
-            reason = str(start) if isinstance(start, StartError) else self._lack_of_memory(member.spec.child)
-            if reason is not None:
-                member.result = not_started(reason)
+            error = start if isinstance(start, StartError) else self._lack_of_memory(member.spec.child)
+            if error is not None:
+                member.result = not_started(error)
         starting = [member for member in members if member.result is None]
         with _charge_time(*starting):
             for member in starting:
@@ -262,14 +263,14 @@ class _CohortRun:
         _stop(member)
         return True
 
-    def _lack_of_memory(self, spec: ChildSpec | PackSpec) -> str | None:
-        """The reason why a pack does not fit into memory, judged by the largest process so far; None if it fits."""
+    def _lack_of_memory(self, spec: ChildSpec | PackSpec) -> StartError | None:
+        """The error of a pack that does not fit into memory, judged by the largest process so far; None if it fits."""
         if not isinstance(spec, PackSpec):
             return None
         needed, free = len(spec.replicas) * self.sizes.own_bytes, free_bytes()
         if needed <= free:
             return None
-        return (
+        return StartError(
             f"{len(spec.replicas)} replicas need about {needed / 2**20:.0f} MiB, {self.sizes.own_bytes / 2**20:.0f} "
             f"MiB each, but {free / 2**20:.0f} MiB are free; use fewer replicas"
         )

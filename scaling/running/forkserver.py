@@ -21,8 +21,11 @@ from scaling.machine.topology import parse_list
 from scaling.running import system_calls, worker
 from scaling.running.marks import wear_mark
 from scaling.running.messages import ChildStarted, Refusal, RunRequest, ServerReady, ServerSetup, decode_request, encode
+from scaling.running.starting import ShortageError, patiently
 
 LONGEST_MESSAGE = 1 << 16
+# The exit status of a process that could not fork, after writing the reason.
+SHORTAGE = 75
 
 # Threads that imports may start: jemalloc, which comes with Keras through pandas and Arrow, handles a fork itself.
 HARMLESS_THREADS = {"jemalloc_bg_thd"}
@@ -121,23 +124,28 @@ def fork(fds: list[int], connection: socket.socket) -> ChildStarted | Refusal:
     read_fd, write_fd = os.pipe()
     with open(read_fd, "rb", buffering=0) as read_end, open(write_fd, "wb", buffering=0) as write_end:
         try:
-            between = os.fork()
-        except OSError as error:
-            return Refusal(f"it cannot fork: {error.strerror}")
+            between = patiently(os.fork)
+        except ShortageError as error:
+            return Refusal(str(error), shortage=True)
         if between == 0:
             read_end.close()
             _double_fork(fds, connection, write_end)
         write_end.close()
-        os.waitpid(between, 0)
-        pid = read_end.read(32)
-    return ChildStarted(int(pid)) if pid else Refusal("its child process ended before it started work")
+        _, status = os.waitpid(between, 0)
+        reply = read_end.read(LONGEST_MESSAGE).decode()
+    if os.waitstatus_to_exitcode(status) == SHORTAGE:
+        return Refusal(reply, shortage=True)
+    return ChildStarted(int(reply)) if reply else Refusal("its child process ended before it started work")
 
 
 def _double_fork(fds: list[int], connection: socket.socket, pid_pipe: FileIO) -> NoReturn:
     """In the intermediate process: fork the child. Neither process ever returns to the server's code."""
     try:
-        if os.fork() == 0:
+        if patiently(os.fork) == 0:
             _run_child(fds, connection, pid_pipe)
+    except ShortageError as error:
+        pid_pipe.write(str(error).encode())
+        os._exit(SHORTAGE)
     except BaseException:
         traceback.print_exc()
     finally:

@@ -38,6 +38,7 @@ from scaling.running.messages import (
     send,
 )
 from scaling.running.processes import REQUESTS_TO_STOP
+from scaling.running.starting import ShortageError, StartError, patiently
 from scaling.running.system_calls import Policy, apply_policy
 from scaling.running.witness import ProcessTree
 from scaling.running.worker import MOST_ITEMS
@@ -83,10 +84,6 @@ class ChildSpec:
     def is_program(self) -> bool:
         """Whether it executes a program."""
         return self.program_variables is not None
-
-
-class StartError(Exception):
-    """A child that could not be started, with the reason in a sentence."""
 
 
 # The child's ends of its pipes, in the order in which a server receives them.
@@ -143,9 +140,15 @@ class LaunchResult:
     spans: tuple[TurnSpan, ...] = ()
 
 
-def not_started(reason: str) -> LaunchResult:
+def not_started(error: StartError) -> LaunchResult:
     """The result of a run that could not be started."""
-    return LaunchResult(Outcome("failed", f"could not be started: {reason}"), Witness(), {})
+    return LaunchResult(_start_failure(error, ""), Witness(), {})
+
+
+def _start_failure(error: Exception, where: str) -> Outcome:
+    if isinstance(error, ShortageError):
+        return Outcome("shortage", str(error))
+    return Outcome("failed", f"could not be started{where}: {error}")
 
 
 @dataclass(slots=True)
@@ -209,7 +212,11 @@ class WorkerProcess:
         theirs = {name: ends[0] if name == "control" else ends[1] for name, ends in pipes.items()}
         owned = (spec, start, self.state, theirs, self.control_fd)
         self._owner = threading.Thread(target=_start_and_wait, args=owned, daemon=True)
-        self._owner.start()
+        try:
+            patiently(self._owner.start)
+        except ShortageError as error:
+            self.state.error = error
+            _release(self.state, theirs)
 
     @property
     def pid(self) -> int | None:
@@ -229,7 +236,7 @@ class WorkerProcess:
 
     def end(self) -> None:
         """Kill it with the rest of its group, unless that now belongs to another user."""
-        if self.pid is None or processes.end_group(self.pid):
+        if (self.pid is None or processes.end_group(self.pid)) and self._owner.ident:
             self._owner.join()
 
     def close(self) -> None:
@@ -372,8 +379,7 @@ def _start_and_wait(
         os.sched_setaffinity(0, parse_list(spec.request.cpus))
         if spec.policy is not None:
             apply_policy(spec.policy)
-        state.started = time.monotonic()
-        state.pid = start(spec, ends)
+        state.pid = patiently(lambda: _timed_start(spec, start, state, ends))
         processes.OWNED.add(state.pid)
         state.known.set()
         for name in CHILD_ENDS:
@@ -388,9 +394,19 @@ def _start_and_wait(
     except (OSError, ValueError, subprocess.SubprocessError, StartError) as error:
         state.error = error
     finally:
-        state.known.set()
-        for fd in ends.values():
-            os.close(fd)
+        _release(state, ends)
+
+
+def _timed_start(spec: ChildSpec, start: StartChild, state: _ProcessState, ends: Mapping[str, int]) -> int:
+    state.started = time.monotonic()
+    return start(spec, ends)
+
+
+def _release(state: _ProcessState, ends: Mapping[str, int]) -> None:
+    """Let the launcher go on, and close the child's ends of the pipes, which it sees as the child's end."""
+    state.known.set()
+    for fd in ends.values():
+        os.close(fd)
 
 
 def _read_piece(output: _Output, name: str, fd: int) -> bool:
@@ -422,7 +438,8 @@ def _classify(
             problem = _objection(spec.request, reply) if isinstance(reply, RunResult) else reply.reason
             if isinstance(reply, RunResult) and problem is None:
                 return _success(spec.request, state, reply, parent_cpu)
-            failure = Outcome("failed", problem)
+            is_shortage = isinstance(reply, RunFailure) and reply.shortage
+            failure = Outcome("shortage" if is_shortage else "failed", problem)
     outcome = replace(
         failure,
         sections=Sections(wall=state.wall_seconds),
@@ -489,7 +506,7 @@ def _failure_without_reply(
     spec: ChildSpec, state: _ProcessState, received: bytes, error: MessageError, oom: bool
 ) -> Outcome:
     if state.error is not None:
-        return Outcome("failed", f"could not be started on CPUs {spec.request.cpus}: {state.error}")
+        return _start_failure(state.error, f" on CPUs {spec.request.cpus}")
     code = os.waitstatus_to_exitcode(state.status)
     how = processes.ending(code)
     if code < 0:

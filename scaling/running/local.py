@@ -30,13 +30,14 @@ from scaling.running import processes, system_calls
 from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns, wait_for_caps
 from scaling.running.environment import PADDING, SCRATCH, environment, row_variables, server_variables, thread_variables
-from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, StartError, launch, not_started, spawn
+from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, launch, not_started, spawn
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.pack import PackSpec
 from scaling.running.power_meter import MeteredRun, PowerMeter
 from scaling.running.quota_groups import QuotaGroups
 from scaling.running.reaper import Reaper, Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
+from scaling.running.starting import StartError
 from scaling.study.catalogue import read_catalogue
 from scaling.study.planning import Point, Run
 from scaling.study.programs import THREAD_VARIABLES, Program, fill_in
@@ -148,7 +149,7 @@ class LocalEngine(Surroundings):
                 launched = launch(spec, start)
                 self.end_turn()
         except StartError as error:
-            launched = not_started(str(error))
+            launched = not_started(error)
         if self.meter:
             self.meter.finish()
         return storable_trace(TracedRow(self._row(run, spec, launched, started_at), launched.traced))
@@ -179,7 +180,7 @@ class LocalEngine(Surroundings):
             turns = turns_of(self.study, self._program(runs[0]))
             launched = take_turns(members, turns, order, self, sizes)
         except StartError as error:
-            launched = [not_started(str(error))] * len(runs)
+            launched = [not_started(error)] * len(runs)
         if self.meter:
             self.meter.finish()
         made = [(run, spec) for sharing, spec in zip(by_process, specs, strict=True) for run in sharing]

@@ -144,9 +144,10 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """A run that raised an error, described in one line."""
+    """A run that raised an error, described in one line; a `shortage` is not the measured program's error."""
 
     reason: str
+    shortage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +177,10 @@ class ChildStarted:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A fork server's reason for not doing what was requested."""
+    """A fork server's reason for not doing what was requested, which may be a shortage of the machine."""
 
     reason: str
+    shortage: bool = False
 
 
 # The beginnings of lines: a child is ready, has taken a turn, or ends a run that went well; no more turns follow.

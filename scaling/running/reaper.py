@@ -26,9 +26,9 @@ import psutil
 
 from scaling.errors import StoreError
 from scaling.running import quota_groups
-from scaling.running.launcher import StartError
 from scaling.running.marks import is_zombie, wears_mark
 from scaling.running.processes import REQUESTS_TO_STOP, describe, ending
+from scaling.running.starting import StartError, patiently
 
 # A killed process can take a moment to die; a process that waits on a broken disk may never die.
 LONGEST_SECONDS = 10.0
@@ -69,14 +69,7 @@ class Reaper:
         # The reaper inherits the blocked signals, so it gets no request to stop, from its first instruction on.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS_TO_STOP)
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", "from scaling.running.reaper import watch; watch()"],
-                stdin=watched,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-                pass_fds=(*self._held_open, sweep),
-                cwd="/",
-            )
+            self._process = patiently(lambda: self._start_process(watched, sweep))
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(watched)
@@ -85,6 +78,16 @@ class Reaper:
         with self._process.stdout as ready:
             if self._setup["caps"]:
                 ready.read()
+
+    def _start_process(self, watched: int, sweep: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", "from scaling.running.reaper import watch; watch()"],
+            stdin=watched,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=(*self._held_open, sweep),
+            cwd="/",
+        )
 
     @property
     def pid(self) -> int:

@@ -143,7 +143,10 @@ class Schedule(Runs):
         """Whether every core count of a program's series has been launched and none succeeded."""
         if run.point.workload not in self.programs:
             return False
-        made = [self.launches[point] for point in self._points_of(run.point.baseline)]
+        made = [
+            [launch for launch in self.launches[point] if not launch.not_started]
+            for point in self._points_of(run.point.baseline)
+        ]
         return all(made) and not any(launch.seconds for launches in made for launch in launches)
 
     def record(self, launch: Launch) -> None:

@@ -22,9 +22,10 @@ from typing import TypeVar
 
 from scaling.running.cohort import free_bytes
 from scaling.running.forkserver import LONGEST_MESSAGE
-from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartError, StartOrReuse, WorkerProcess
+from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartOrReuse, WorkerProcess
 from scaling.running.messages import ChildStarted, MessageError, Refusal, ServerReady, ServerSetup, decode, encode
 from scaling.running.processes import ending
+from scaling.running.starting import ShortageError, StartError, patiently
 from scaling.running.system_calls import Policy
 from scaling.study.catalogue import A_FRAMEWORK, read_catalogue
 from scaling.study.planning import Point
@@ -145,6 +146,9 @@ class Server:
         self._one_at_a_time = threading.Lock()  # the replicas of a pack are started at once
         try:
             self._process = _start(preparation, theirs, number)
+        except ShortageError:
+            self._socket.close()
+            raise
         except OSError as error:
             self._socket.close()
             raise StartError(f"its server cannot be started: {error.strerror}") from error
@@ -180,13 +184,14 @@ class Server:
     def _receive(self, expected: type[Reply], seconds: float) -> Reply:
         """The server's next message; ends a server that refuses, dies or sends nothing in time."""
         self._socket.settimeout(seconds)
-        why = None
+        why, is_shortage = None, False
         try:
             text = self._socket.recv(LONGEST_MESSAGE)
             reply: Reply | Refusal | None = decode(text, expected, Refusal) if text else None
             if isinstance(reply, expected):
                 return reply
-            why = reply.reason if isinstance(reply, Refusal) else None
+            if isinstance(reply, Refusal):
+                why, is_shortage = reply.reason, reply.shortage
         except TimeoutError:
             why = f"it did not answer within {seconds:g} s"
         except MessageError as error:
@@ -194,12 +199,15 @@ class Server:
         except ConnectionResetError:
             pass
         how = ending(self.close())
+        if is_shortage:
+            raise ShortageError(why)
         raise StartError(f"its server failed: {why or how}")
 
 
 def _start(preparation: Preparation, connection: socket.socket, number: int) -> subprocess.Popen[bytes]:
     setup = ServerSetup(connection.fileno(), number, preparation.policy, preparation.modules)
-    with connection:
+
+    def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [preparation.python, "-P", "-c", SERVER, encode(setup)],
             stdin=subprocess.DEVNULL,
@@ -209,6 +217,9 @@ def _start(preparation: Preparation, connection: socket.socket, number: int) -> 
             env=dict(preparation.environment),
             start_new_session=True,
         )
+
+    with connection:
+        return patiently(start)
 
 
 def modules_for(text: str, framework: str) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from scaling.running.messages import (
     decode_request,
     send,
 )
+from scaling.running.starting import ShortageError, start_program
 from scaling.running.system_calls import Counter, hardware_counters
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 
@@ -116,7 +117,7 @@ def _execute(request: RunRequest, pipes: Pipes, started_ns: int, prepare: Callab
         prepare(request)
         pipes.send(measure(request, started_ns, pipes))
     except BaseException as error:
-        pipes.send(RunFailure(reason(error)))
+        pipes.send(RunFailure(reason(error), isinstance(error, ShortageError)))
         if not getattr(error, "explains_itself", False):
             traceback.print_exc()
     sys.stdout.flush()
@@ -142,8 +143,11 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     imported = time.monotonic_ns()
     workload = _build(factory, setting, framework, request)
     built = time.monotonic_ns()
-    workload.prepare()
     is_program = hasattr(workload, "executions")
+    if is_program:
+        start_program(workload.prepare)
+    else:
+        workload.prepare()
     first, steps, traced = (None, [], ()) if is_program else _take_first_step(workload, framework, request.traced)
     ready = time.monotonic_ns()
     pipeline = framework.pipeline_threads() if framework else frozenset()
@@ -157,7 +161,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     else:
         measured = _take_steps(workload, steps, request, cpu_sets)
     if is_program:
-        workload.close()
+        start_program(workload.close)
     profiled = framework.profile_device(workload) if framework and request.device != "cpu" else None
     first_loss, last_loss = _ends(getattr(workload, "losses", None))
     truth = getattr(workload, "truth", None)
@@ -374,10 +378,10 @@ def _take_program_turn(
     times: list[float] = []
     with workload.cleaned_up():
         while len(parts) < (workload.executions if request.round != WARMUP_ROUND else 0):
-            workload.prepare_execution()
+            start_program(workload.prepare_execution)
             before = cpu_sets.read()
             start = _wait_for_start(request)
-            own = _time_step(workload.step)
+            own = start_program(lambda: _time_step(workload.step))
             end = time.perf_counter()
             if workload.is_counted:
                 seen = _witness(before, cpu_sets, witness.Visits())

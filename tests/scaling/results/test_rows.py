@@ -30,7 +30,7 @@ times = st.floats(min_value=1e-300, allow_nan=False, allow_infinity=False)
 @given(
     steps=st.lists(times, max_size=5).map(tuple),
     reason=st.none() | st.text(),
-    status=st.sampled_from(["ok", "failed", "timeout", "interrupted"]),
+    status=st.sampled_from(["ok", "failed", "timeout", "interrupted", "shortage"]),
     wall=st.none() | times,
 )
 def test_a_row_reads_back_as_it_was_written(steps, reason, status, wall):

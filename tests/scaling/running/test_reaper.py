@@ -18,11 +18,11 @@ from benchmarks.shared.kills import VICTIMS, kill_and_resume
 from benchmarks.shared.machines import study
 from scaling.errors import BusyError, StoreError
 from scaling.machine.sysfs import read_machine, read_topology
-from scaling.running.launcher import StartError
 from scaling.running.local import LocalEngine
 from scaling.running.lock import MachineLock
 from scaling.running.processes import REQUESTS_TO_STOP
 from scaling.running.reaper import QUIET_LOOKS, Reaper, Scratch, remove_scratch
+from scaling.running.starting import StartError
 from scaling.study.planning import plan
 from tests.scaling.machine.invented import write
 

@@ -279,6 +279,17 @@ def test_a_program_that_failed_on_every_core_count_is_given_up():
     assert not schedule.pending
 
 
+def test_a_program_that_could_not_be_started_for_a_shortage_is_not_given_up():
+    question = study('workloads = ["command: true"]', cores="[1, 2]", launches="3")
+    schedule = Schedule(question, plan(question, machine(2)).runs)
+    for number, run in enumerate(schedule):
+        is_shortage = number < 2
+        seconds = None if is_shortage else 1.0
+        schedule.record(Launch(run.point, run.launch, seconds, reason="no", not_started=is_shortage))
+    assert (schedule.given_up, schedule.pending) == ({}, [])
+    assert schedule.completed == 7
+
+
 def test_a_program_that_failed_on_some_core_counts_is_tried_on_the_others():
     question = study('workloads = ["command: true"]', cores="[1, 2]", launches="3")
     runs = plan(question, machine(2)).runs

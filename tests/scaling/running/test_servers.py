@@ -33,7 +33,8 @@ def plant(tmp_path, monkeypatch):
 
     def planted(code: str) -> None:
         (tmp_path / "planted.py").write_text(code)
-        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        others = os.environ.get("PYTHONPATH", "")
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), others)))
         monkeypatch.setattr(local, "modules_for", lambda text, framework: ("planted",))
 
     return planted
@@ -169,10 +170,36 @@ def test_a_server_that_is_killed_as_it_forks_is_a_row_with_a_reason(plant):
     assert outcome.reason == "could not be started on CPUs 0: its server failed: killed by signal 9 (SIGKILL)"
 
 
-def test_a_machine_without_room_for_another_process_is_a_row_with_a_reason(plant):
-    plant("import os\ndef fork(): raise BlockingIOError(11, 'Resource temporarily unavailable')\nos.fork = fork")
+# The next forks of a server, or of its child, are refused.
+REFUSED = """
+import os
+from scaling.running import starting
+starting.PAUSES = (0.001, 0.001)
+refused, real = {refused}, os.fork
+def fork():
+    if refused.pop(0):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+    return real()
+os.fork = fork
+"""
+
+
+@pytest.mark.parametrize("refused", [[1, 1, 0, 0], [0, 1, 1, 0]], ids=["server", "child"])
+def test_a_fork_that_the_system_refuses_for_a_moment_is_tried_again(plant, refused):
+    plant(REFUSED.format(refused=refused))
     outcome = row_of(f"{FAULTY}:brief", start="fork").outcome
-    assert outcome.reason.endswith("fork: Resource temporarily unavailable")
+    assert outcome.status == "ok", outcome.reason
+
+
+@pytest.mark.parametrize("refused", [[1, 1, 1], [0, 1, 1, 1]], ids=["server", "child"])
+def test_a_machine_without_room_for_another_process_is_a_shortage_with_a_remedy(plant, refused):
+    plant(REFUSED.format(refused=refused))
+    outcome = row_of(f"{FAULTY}:brief", start="fork").outcome
+    assert (outcome.status, outcome.reason) == (
+        "shortage",
+        "scaling could not start a process: Resource temporarily unavailable, 3 times within 0.0 s; end other "
+        "processes, or allow more with ulimit -u",
+    )
 
 
 def test_a_mask_the_kernel_cuts_is_a_failed_run(plant):
