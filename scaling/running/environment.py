@@ -12,6 +12,7 @@ from scaling.errors import StudyError
 from scaling.running.marks import MARK
 from scaling.study.frameworks import FRAMEWORKS
 from scaling.study.planning import Point, Run
+from scaling.study.privacy import LOCALE_VARIABLES
 from scaling.study.spec import GPU
 
 ENVIRONMENT_NAMES = ("VIRTUAL_ENV", "CONDA_PREFIX")
@@ -22,6 +23,8 @@ INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ"),
     *("LD_LIBRARY_PATH", "PYTHONPATH", *ENVIRONMENT_NAMES),
 )
+# Their decimals have points; LC_ALL = C also keeps Python from choosing UTF-8.
+POINTED_LOCALES = ("C", "POSIX", "C.UTF-8", "C.utf8")
 INTRA_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 INTER_VARIABLES = ("TF_NUM_INTEROP_THREADS",)
 
@@ -50,6 +53,7 @@ def environment(
     """The variables of a run's process; forked processes of a generation have their server's."""
     shell = {name: value for name, value in inherited.items() if name in INHERITED or name.startswith("LC_")}
     shell |= {} if run.python is None else _of_interpreter(run.python, shell)
+    shell = _with_decimal_points(shell)
     seed = run.key if generation is None else generation
     length = random.Random(repr(seed) + str(run.seed)).randrange(LONGEST_PADDING)
     onednn = run.point.onednn
@@ -65,6 +69,18 @@ def environment(
         SCRATCH: scratch,
         PADDING: "x" * length,
     }
+
+
+def _with_decimal_points(shell: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a shell with its locale except for numbers, since patterns cannot read decimal commas.
+
+    LC_ALL overrides the other variables of a locale, so LANG replaces it, which all of them default to.
+    """
+    locale = shell.get("LC_ALL")
+    if not locale or locale in POINTED_LOCALES:
+        return {**shell, "LC_NUMERIC": "C"}
+    kept = {name: value for name, value in shell.items() if name not in LOCALE_VARIABLES}
+    return {**kept, "LANG": locale, "LC_NUMERIC": "C"}
 
 
 def _device_variables(point: Point, inherited: Mapping[str, str]) -> dict[str, str]:

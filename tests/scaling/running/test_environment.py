@@ -8,6 +8,7 @@ from benchmarks.shared.machines import first_run, machine, study
 from scaling.errors import StudyError
 from scaling.running.environment import environment, find_interpreter, row_variables, server_variables
 from scaling.study.planning import plan
+from scaling.study.programs import Program
 from tests.runs import row_of, virtual_environment
 
 SHELL = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "7", "SLURM_CPU_BIND": "x", "LD_PRELOAD": "/evil.so"}
@@ -16,6 +17,32 @@ SHELL = {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "7", "SLURM_CPU_BIND"
 def test_only_an_allow_list_of_the_shell_reaches_a_run():
     variables = environment(first_run(), SHELL, "mark", "x86_64", "/scratch")
     assert {name for name in variables if name in SHELL} == {"PATH", "LC_ALL"}
+
+
+@pytest.mark.parametrize(
+    ("shell", "expected"),
+    [
+        ({}, {"LC_NUMERIC": "C"}),
+        ({"LANG": "de_DE.UTF-8", "LC_NUMERIC": "de_DE.UTF-8"}, {"LANG": "de_DE.UTF-8", "LC_NUMERIC": "C"}),
+        (
+            {"LANG": "C", "LC_ALL": "de_DE.UTF-8", "LC_TIME": "en_GB.UTF-8", "LC_NUMERIC": "de_DE.UTF-8"},
+            {"LANG": "de_DE.UTF-8", "LC_NUMERIC": "C"},
+        ),
+        ({"LC_ALL": "C"}, {"LC_ALL": "C", "LC_NUMERIC": "C"}),
+        ({"LC_ALL": "", "LC_TIME": "en_GB.UTF-8"}, {"LC_ALL": "", "LC_TIME": "en_GB.UTF-8", "LC_NUMERIC": "C"}),
+    ],
+)
+def test_a_run_has_the_locale_of_the_shell_except_for_numbers(shell, expected):
+    variables = environment(first_run(), shell, "mark", "x86_64", "/scratch")
+    assert {name: value for name, value in variables.items() if name.startswith(("LC_", "LANG"))} == expected
+    assert dict(row_variables(variables))["LC_NUMERIC"] == "C"
+
+
+def test_a_program_may_set_the_locale_of_its_numbers():
+    program = Program(name="p", command=("sh", "-c", "echo step_seconds: $LC_NUMERIC"), env={"LC_NUMERIC": "0.25"})
+    row = row_of(program)
+    assert row.outcome.step_seconds == (0.25,)
+    assert dict(row.environment)["LC_NUMERIC"] == "0.25"
 
 
 def test_programs_of_another_interpreters_environment_are_found_first():
