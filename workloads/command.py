@@ -5,6 +5,7 @@ A step is an execution of the process, from start to exit, unless the program pr
 item.
 """
 
+import math
 import os
 import re
 import subprocess
@@ -21,6 +22,9 @@ from scaling.workloads.execution import Exit, Output
 LOUD_BYTES = 1 << 16
 LOUD_SHARE = 0.002
 READ, DISCARDED = "read", "discarded"
+
+# Commas separate thousands; any other comma may be that of a decimal.
+THOUSANDS = re.compile(rb"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 
 
 class ProgramError(RuntimeError):
@@ -141,6 +145,8 @@ class Command:
             if not numbers:
                 pattern = self.patterns[name].pattern.decode()
                 raise ProgramError(f"the output does not match {pattern!r}, the pattern of {name}; correct the pattern")
+            if name in ("items", "throughput", "seconds"):
+                _check_figures(name, numbers)
         if "items" in matches:
             self.items_per_step = matches["items"][-1]
         if "throughput" in matches:
@@ -158,10 +164,31 @@ class Command:
 
 def number(text: bytes | None) -> float:
     """A printed number, with or without commas between thousands."""
+    digits = (text or b"").strip()
+    shown = repr(digits.decode(errors="replace")[:60])
+    if b"," in digits and not THOUSANDS.fullmatch(digits):
+        raise ProgramError(
+            f"{shown} in its output has a comma that does not separate thousands; make the program print a point for "
+            "decimals, or correct the pattern"
+        )
     try:
-        return float((text or b"").replace(b",", b""))
+        value = float(digits.replace(b",", b""))
     except ValueError:
-        raise ProgramError(f"{(text or b'').decode(errors='replace')[:60]!r} in its output is not a number") from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise ProgramError(f"{shown} in its output is not a number; correct the pattern")
+    return value
+
+
+def _check_figures(name: str, numbers: list[float]) -> None:
+    """Refuse numbers that are not above 0, and numbers of items that are not whole."""
+    wanted = "whole numbers" if name == "items" else "numbers"
+    for value in numbers:
+        if value <= 0 or (name == "items" and not value.is_integer()):
+            raise ProgramError(
+                f"the pattern of {name} found {value:g} in the output, but only {wanted} above 0 can be used; make the "
+                "program print one, or correct the pattern"
+            )
 
 
 def ending(code: int) -> str:

@@ -7,6 +7,7 @@ import pytest
 from scaling.analysis import rules
 from scaling.results.rows import Outcome, launch_of
 from scaling.study.programs import Program
+from scaling.workloads.command import ProgramError, number
 from tests.runs import row_of, rows_of
 
 
@@ -100,6 +101,42 @@ def test_variables_folder_and_input_are_the_programs_own(tmp_path):
 def test_a_program_of_fixed_time_is_judged_by_what_it_achieves():
     outcome = outcome_of("print('rate: 1,250.0 per s')", throughput="rate: ([0-9.,]+)")
     assert (outcome.step_seconds, outcome.items_per_step) == ((1 / 1250,), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1,234", 1234), ("12,345,678.9", 12345678.9), ("-1,000", -1000), ("0.123", 0.123), ("1e3", 1000), (" 7 ", 7)],
+)
+def test_commas_separate_thousands(text, value):
+    assert number(text.encode()) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["0,5", "0,123", "1,5", "1,23", "1,2345", "1234,567", "1,234,56", "1,234.5,6", "5,", ","]
+)
+def test_another_comma_is_refused_with_a_remedy(text):
+    with pytest.raises(ProgramError, match=f"^'{text}' in its output has a comma .* print a point for decimals"):
+        number(text.encode())
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "", "one"])
+def test_what_is_no_finite_number_is_refused(text):
+    with pytest.raises(ProgramError, match=f"^'{text}' in its output is not a number; correct the pattern$"):
+        number(text.encode())
+
+
+@pytest.mark.parametrize("found", ["0", "-2", "0.0"])
+@pytest.mark.parametrize("name", ["throughput", "seconds", "items"])
+def test_a_figure_that_is_not_above_zero_is_refused_in_a_sentence(name, found):
+    outcome = outcome_of(f"print('figure: {found}')", **{name: r"figure: (\S+)"})
+    assert outcome.status == "failed"
+    assert outcome.reason.startswith(f"the pattern of {name} found {float(found):g} in the output, but only ")
+    assert "Traceback" not in outcome.stderr_tail
+
+
+def test_items_that_are_not_whole_are_refused_in_a_sentence():
+    outcome = outcome_of("print('2.5 files')", items=r"(\S+) files")
+    assert outcome.reason.startswith("the pattern of items found 2.5 in the output, but only whole numbers above 0")
 
 
 def test_seconds_and_items_are_found_in_either_stream():

@@ -257,7 +257,8 @@ def _seconds(text: bytes | None) -> float:
     """A time as generators print it; plain numbers are milliseconds."""
     match = TIME.fullmatch((text or b"").decode(errors="replace"))
     if match is None or match[2] not in UNITS:
-        raise ProgramError(f"{(text or b'').decode(errors='replace')[:60]!r} in its output is not a time such as 1.2ms")
+        shown = repr((text or b"").decode(errors="replace")[:60])
+        raise ProgramError(f"{shown} in its output is not a time such as 1.2ms; correct the pattern")
     return number(match[1].encode()) * UNITS[match[2]]
 
 

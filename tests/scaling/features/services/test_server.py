@@ -15,6 +15,7 @@ from scaling.features.services.service import Service
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import parse_list
 from scaling.results.rows import row_from_json, row_to_json
+from scaling.workloads.command import ProgramError
 from tests.scaling.features.services.measured import figures_of, row_of, rows_of
 
 TINY = str(Path(__file__).with_name("tiny.py"))
@@ -130,6 +131,16 @@ def test_a_fault_is_a_failed_row_with_a_reason_and_leaves_nothing(made, reason):
     assert row.outcome.status == "failed"
     assert reason in (row.outcome.reason or "")
     assert not left_over()
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1.5ms", 0.0015), ("1,500us", 0.0015), ("2 s", 2.0), ("3", 0.003)])
+def test_a_latency_has_a_unit_or_is_in_milliseconds(text, seconds):
+    assert server._seconds(text.encode()) == pytest.approx(seconds)
+
+
+def test_a_latency_with_a_decimal_comma_is_refused():
+    with pytest.raises(ProgramError, match="'1,5' in its output has a comma that does not separate thousands"):
+        server._seconds(b"1,5ms")
 
 
 def test_after_a_fault_the_next_point_runs():
