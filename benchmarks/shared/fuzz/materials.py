@@ -224,7 +224,7 @@ def recorded_machine() -> Files:
     cpu, node = "sys/devices/system/cpu", "sys/devices/system/node/node0"
     files = {f"{cpu}/{name}": "0-3\n" for name in ("online", "present", "possible")}
     files |= {f"{node}/cpulist": "0-3\n", "proc/cpuinfo": "model name : Amdahl 470\ncpu MHz : 2000.0\n"}
-    files |= {"proc/self/status": "Cpus_allowed_list:\t0-3\n", "proc/loadavg": "0.10 0.20 0.30 1/100 1000\n"}
+    files |= {"proc/self/status": "Cpus_allowed_list:\t0-3\n"}
     files |= {"proc/meminfo": "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n"}
     files |= {"proc/stat": "cpu  10 0 10 1000 0 0 0 5 0 0\ncpu0 10 0 10 1000 0 0 0 5 0 0\n", "proc/uptime": "9 9\n"}
     files |= {"sys/fs/cgroup/cpu.max": "max 100000\n", "sys/fs/cgroup/cpuset.cpus.effective": "0-3\n"}

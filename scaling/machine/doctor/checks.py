@@ -14,8 +14,8 @@ from scaling.machine.doctor.findings import Finding, Subject
 from scaling.machine.doctor.readings import Activity, Clock, Memory, PowerAccess, Pressure, Sensor, Span, Vitals
 from scaling.machine.topology import CpuSet, Topology, format_list
 
-# Tasks. One task that always runs takes a core from every point that uses all of them; a quarter is more than an idle
-# system has, and changed two-thread steps visibly.
+# CPUs or tasks. One task that always runs takes a core from every point that uses all of them; a quarter is more than
+# an idle system has, and changed two-thread steps visibly.
 LOAD_CAUTION, LOAD_SPOILS = 0.25, 1.0
 
 # Shares of one CPU's time. Idle systems stay below 5 % on every CPU; with a quarter lost, a step takes a third longer.
@@ -61,7 +61,7 @@ def findings(machine: Topology, vitals: Vitals, variables: Mapping[str, str]) ->
     """The findings on all subjects."""
     settings, recent = vitals.settings, vitals.recent
     return (
-        load(vitals.load),
+        load(machine, recent),
         busy_cpus(machine, recent),
         busy_siblings(machine, recent),
         pressure(vitals.pressure),
@@ -90,12 +90,20 @@ def findings(machine: Topology, vitals: Vitals, variables: Mapping[str, str]) ->
 # --- activity ---
 
 
-def load(tasks: float | None) -> Finding:
-    """The tasks that ran or waited over the last minute."""
-    if tasks is None:
-        return subjects.LOAD.not_available("no /proc/loadavg")
-    value = f"{tasks:.2f} tasks running or waiting over the last minute"
-    return subjects.LOAD.grade(tasks, LOAD_CAUTION, LOAD_SPOILS, value)
+def load(machine: Topology, recent: Span) -> Finding:
+    """The CPUs of runs that were busy, and the tasks that run or wait now, except one for each CPU that is not ours.
+
+    An average over a minute would include our own last sweep.
+    """
+    shares = recent.on(_first_threads(machine))
+    if not shares:
+        return subjects.LOAD.not_available("no ticks of the allowed CPUs in /proc/stat")
+    busy = sum(cpu.busy for cpu in shares)
+    value = f"{busy:.2f} CPUs busy {recent.words}"
+    tasks = max(0, (recent.other_tasks or 0) - len(machine.online - machine.allowed))
+    if tasks:
+        value += f", {count(tasks, 'other task')} running or waiting"
+    return subjects.LOAD.grade(max(busy, tasks), LOAD_CAUTION, LOAD_SPOILS, value)
 
 
 def busy_cpus(machine: Topology, recent: Span) -> Finding:

@@ -54,7 +54,6 @@ def read_vitals(root: Path, pause: Callable[[], object] | None = None) -> Vitals
     now = _moment(root)
     return Vitals(
         settings=_settings(root),
-        load=_first_number(root / "proc/loadavg"),
         pressure=Pressure(*(_waiting_share(root / "proc/pressure" / resource) for resource in ("cpu", "memory"))),
         memory=_memory(root),
         sensors=(*_zones(root), *_monitors(root)),
@@ -157,7 +156,14 @@ def _moment(root: Path) -> Moment:
         interrupts=dict(_interrupts(root)),
         swapped_pages=sum(pages) if pages else None,
         throttled_periods=throttled,
+        other_tasks=_other_tasks(root),
     )
+
+
+def _other_tasks(root: Path) -> int | None:
+    """The tasks that run or wait for a CPU, without the one that reads."""
+    running = named_lines(root / "proc/stat", " ").get("procs_running", "")
+    return max(0, int(running) - 1) if running.isdecimal() else None
 
 
 def _ticks(root: Path) -> Iterator[tuple[int, CpuTicks]]:

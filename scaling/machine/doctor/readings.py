@@ -22,13 +22,14 @@ class CpuTicks:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """All counters at one moment, ticks and device interrupts by CPU."""
+    """All counters at one moment, ticks and device interrupts by CPU, and the tasks that run or wait except ours."""
 
     uptime_seconds: float | None = None
     ticks: Mapping[int, CpuTicks] = field(default_factory=dict)
     interrupts: Mapping[int, int] = field(default_factory=dict)
     swapped_pages: int | None = None
     throttled_periods: int | None = None
+    other_tasks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,17 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Activity between two moments, with device interrupts per second by CPU; `words` say when."""
+    """Activity between two moments, with device interrupts per second by CPU; `words` say when.
+
+    `other_tasks` ran or waited at both moments: a task may be there for a moment on an idle machine too.
+    """
 
     words: str
     activity: tuple[Activity, ...] = ()
     interrupts: Mapping[int, float] = field(default_factory=dict)
     swapped_pages_per_second: float | None = None
     throttled_periods: int | None = None
+    other_tasks: int | None = None
 
     def on(self, cpus: Collection[int]) -> tuple[Activity, ...]:
         """The activity of these CPUs."""
@@ -122,7 +127,6 @@ class Vitals:
     """A machine under examination; the recent span of a recording is the one since boot."""
 
     settings: Settings
-    load: float | None
     pressure: Pressure
     memory: Memory | None
     sensors: tuple[Sensor, ...]
@@ -142,13 +146,14 @@ def span(words: str, before: Moment, after: Moment) -> Span:
         interrupts={cpu: rise / seconds for cpu, rise in rises.items() if seconds and rise is not None},
         swapped_pages_per_second=swapped / seconds if seconds and swapped is not None else None,
         throttled_periods=_rise(before.throttled_periods, after.throttled_periods),
+        other_tasks=_fewest(before.other_tasks, after.other_tasks),
     )
 
 
 def since_boot(now: Moment) -> Span:
     """The activity since all counters were 0, from a single reading."""
     ticks = dict.fromkeys(now.ticks, CpuTicks(0, 0, 0))
-    return span("since boot", Moment(0.0, ticks, dict.fromkeys(now.interrupts, 0), 0, 0), now)
+    return span("since boot", Moment(0.0, ticks, dict.fromkeys(now.interrupts, 0), 0, 0, now.other_tasks), now)
 
 
 def _activity(before: Mapping[int, CpuTicks], after: Mapping[int, CpuTicks]) -> tuple[Activity, ...]:
@@ -164,6 +169,10 @@ def _activity(before: Mapping[int, CpuTicks], after: Mapping[int, CpuTicks]) -> 
 def _share(before: int, after: int, passed: int) -> float:
     """A share of the ticks that passed, at most 1: the counter of waiting for disks may fall, and the total with it."""
     return min(1.0, max(0, after - before) / passed)
+
+
+def _fewest(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else min(before, after)
 
 
 def _rise(before: Count | None, after: Count | None) -> Count | None:

@@ -19,14 +19,17 @@ HOUR = 3600
 TICKS = 100  # a second
 
 
-def stat(busy: Mapping[int, float], steal: float = 0.0, seconds: int = HOUR) -> str:
-    """/proc/stat of eight CPUs with some of them busy a share of the time, and all of them robbed of a share."""
+def stat(busy: Mapping[int, float], steal: float = 0.0, seconds: int = HOUR, running: int = 1) -> str:
+    """/proc/stat of eight CPUs with some of them busy a share of the time, and all of them robbed of a share.
+
+    The task that reads it is one of those running.
+    """
     ticks = seconds * TICKS
     lines = []
     for cpu in range(8):
         work, stolen = round(busy.get(cpu, 0.01) * ticks), round(steal * ticks)
         lines.append(f"cpu{cpu} {work} 0 0 {ticks - work - stolen} 0 0 0 {stolen} 0 0")
-    return "\n".join(["cpu  1 2 3 4 5 6 7 8 9 10", *lines, "intr 12345 0 0", "ctxt 99"])
+    return "\n".join(["cpu  1 2 3 4 5 6 7 8 9 10", *lines, "intr 12345 0 0", "ctxt 99", f"procs_running {running}"])
 
 
 def interrupts(per_second: Mapping[int, int], seconds: int = HOUR) -> str:
@@ -47,7 +50,7 @@ def meminfo(available_gib: int = 60, swap_free_gib: int = 8) -> str:
 ZONE = "sys/class/thermal/thermal_zone1"
 HEALTHY: dict[str, str] = {
     "proc/uptime": f"{HOUR}.00 7000.00",
-    "proc/loadavg": "0.02 0.05 0.01 1/467 12345",
+    "proc/loadavg": "3.50 2.00 1.00 1/467 12345",  # of a sweep that has ended
     "proc/stat": stat({}),
     "proc/interrupts": interrupts({}),
     "proc/vmstat": "nr_free_pages 1\npswpin 0\npswpout 12\n",
@@ -81,7 +84,7 @@ class Fault:
 
 
 PLANTED = {
-    "load": Fault("3.50 tasks", texts={"proc/loadavg": "3.50 2.00 1.00 5/467 12345"}),
+    "load": Fault("4 other tasks", texts={"proc/stat": stat({}, running=5)}),
     "quota": Fault(
         "2.5 CPUs for 8",
         texts={"proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "250000 100000\n"},
@@ -101,7 +104,8 @@ PLANTED = {
 EVERYTHING = Fault(
     "",
     machine=replace(WHOLE, allowed=parse_list("0-4,6-7"), offline=parse_list("7")),
-    texts={path: text for fault in PLANTED.values() for path, text in fault.texts.items()},
+    texts={path: text for fault in PLANTED.values() for path, text in fault.texts.items()}
+    | {"proc/stat": stat({6: 0.9}, running=5)},
     variables={"OMP_NUM_THREADS": "64"},
 )
 

@@ -237,10 +237,26 @@ def busy(*cpus: int, share: float = 0.9, stolen: float = 0.0) -> Span:
 
 
 @pytest.mark.parametrize(
-    ("tasks", "state"), [(0.0, "ok"), (0.24, "ok"), (0.25, "caution"), (1.0, "spoiler"), (None, "not available")]
+    ("span", "state"),
+    [
+        (busy(), "ok"),
+        (busy(0, share=0.24), "ok"),
+        (busy(0, share=0.25), "caution"),
+        (busy(0, 1, 2, share=0.4), "spoiler"),
+        (busy(4, 5, share=0.9), "ok"),  # siblings are a subject of their own
+        (replace(busy(), other_tasks=0), "ok"),
+        (replace(busy(), other_tasks=1), "spoiler"),
+        (QUIET, "not available"),
+    ],
 )
-def test_a_task_that_always_runs_spoils(tasks, state):
-    assert checks.load(tasks).state == state
+def test_a_task_that_runs_now_spoils(span, state):
+    assert checks.load(topology_of(WHOLE), span).state == state
+
+
+@pytest.mark.parametrize(("tasks", "state"), [(4, "ok"), (5, "spoiler")])
+def test_a_task_does_not_count_if_another_cpu_has_room_for_it(tasks, state):
+    half = topology_of(replace(WHOLE, allowed=parse_list("0-1,4-5")))
+    assert checks.load(half, replace(busy(2, 3), other_tasks=tasks)).state == state
 
 
 @pytest.mark.parametrize(("share", "state"), [(0.04, "ok"), (0.05, "caution"), (0.25, "spoiler")])

@@ -14,7 +14,7 @@ from scaling.machine.doctor.procfs import examine, read_vitals
 from scaling.machine.doctor.readings import Activity, Clock, Memory, Pressure, Sensor, Settings
 from scaling.machine.gpus import NVIDIA_DEVICE, find_gpu
 from scaling.machine.sysfs import HERE, read_topology
-from tests.scaling.machine.doctor.examined import HEALTHY
+from tests.scaling.machine.doctor.examined import HEALTHY, stat
 from tests.scaling.machine.invented import CPU_FOLDER, TWO_SOCKETS, files, write
 from tests.scaling.machine.test_power import as_nobody
 
@@ -28,7 +28,7 @@ def _trip(number: int, trip_type: str, millidegrees: int) -> dict[str, str]:
 def test_an_empty_folder_tells_nothing(tmp_path):
     read = read_vitals(tmp_path)
     assert read.settings == Settings()
-    assert (read.load, read.pressure, read.memory, read.sensors) == (None, Pressure(None, None), None, ())
+    assert (read.recent.other_tasks, read.pressure, read.memory, read.sensors) == (None, Pressure(None, None), None, ())
     assert (read.recent.activity, read.recent.interrupts) == ((), {})
     assert (read.recent.swapped_pages_per_second, read.recent.throttled_periods) == (None, None)
 
@@ -47,11 +47,17 @@ def test_a_healthy_machine_is_read_in_full(tmp_path):
     assert read.settings.clocks == tuple(Clock(cpu, "performance", "intel_pstate") for cpu in range(8))
     assert (read.settings.turbo, read.settings.smt_control, read.settings.huge_pages) == (False, "on", "madvise")
     assert (read.settings.numa_balancing, read.settings.address_randomness, read.settings.virtual) == (0, 2, False)
-    assert (read.load, read.pressure) == (0.02, Pressure(0.001, 0.0))
+    assert (read.recent.other_tasks, read.pressure) == (0, Pressure(0.001, 0.0))
     assert read.memory == Memory(64 * 2**30, 60 * 2**30, 8 * 2**30, 0)
     assert read.sensors == (Sensor("x86_pkg_temp", 45, 95),)
     assert [activity.cpu for activity in read.recent.on(range(8))] == list(range(8))
     assert read.recent.swapped_pages_per_second == 12 / 3600
+
+
+def test_a_task_that_was_there_for_a_moment_is_none(tmp_path):
+    root = write(tmp_path, {"proc/stat": stat({}, running=4)})
+    assert read_vitals(root).recent.other_tasks == 3
+    assert read_vitals(root, lambda: write(root, {"proc/stat": stat({}, running=2)})).recent.other_tasks == 1
 
 
 def test_a_recorded_machine_is_read_once_and_a_moving_one_twice(tmp_path):
@@ -149,7 +155,7 @@ def test_throttled_periods_of_our_group_are_read(tmp_path):
 
 def test_this_machine_can_be_read():
     read = read_vitals(HERE, lambda: None)
-    assert read.load is not None
+    assert read.recent.other_tasks is not None
     assert read.since_boot.activity
     assert read.recent.words == "just now"
 
