@@ -39,7 +39,8 @@ class Jobs:
         log, here = shlex.quote(str(folder / LOG)), shlex.quote(str(Path.cwd()))
         one.worker_init = f"exec > {log} 2>&1\ncd {here}\n{self.node_type.setup}\n"
         python = self.node_type.python or shlex.quote(sys.executable)
-        command = f"exec {python} -m {__package__}.node {shlex.quote(str(folder))}"
+        # A module in the folder of the sweep must not replace one of ours or of Python's.
+        command = f"exec {python} -P -m {__package__}.node {shlex.quote(str(folder))}"
         try:
             number = one.submit(command, 1, f"scaling.{self.node_type.name}")
         except Exception as error:  # every provider has its own errors

@@ -1,6 +1,6 @@
 """The program of a job on its node: an ordinary sweep of its shard, into the folder of the job.
 
-    python -m scaling.features.cluster.node FOLDER
+    python -P -m scaling.features.cluster.node FOLDER
 
 The study is planned on the node, for the cores and SMT that the job may use. The first node defines its node type;
 nodes that differ from it are refused.

@@ -1,6 +1,7 @@
 """Jobs and their scripts through Parsl's providers; those of LSF and PBS as documented, through stubs."""
 
 import re
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -122,7 +123,7 @@ COMMANDS = [
     "cd DIR",
     "module load python",
     'export JOBNAME="JOB"',
-    f"exec {sys.executable} -m scaling.features.cluster.node DIR",
+    f"exec {sys.executable} -P -m scaling.features.cluster.node DIR",
 ]
 
 
@@ -164,7 +165,17 @@ def test_nodes_that_were_refused_are_excluded_where_the_scheduler_can(tmp_path, 
 def test_an_environment_below_a_folder_with_a_space_can_be_used(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "sys", SimpleNamespace(executable="/my envs/bin/python"))
     script, _, _ = submitted(tmp_path, monkeypatch, "slurm", "Submitted batch job 42\n")
-    assert script[-1] == "exec '/my envs/bin/python' -m scaling.features.cluster.node DIR"
+    assert script[-1] == "exec '/my envs/bin/python' -P -m scaling.features.cluster.node DIR"
+
+
+def test_a_job_imports_nothing_from_the_folder_of_the_sweep(tmp_path, monkeypatch):
+    for name in ("json", "scaling"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} of the folder')")
+    submitted(tmp_path, monkeypatch, "slurm", "Submitted batch job 42\n")
+    (script,) = tmp_path.glob("scaling.epyc.*")
+    subprocess.run(["/bin/bash", script], check=False)
+    assert "of the folder" not in (tmp_path / "log").read_text()
+    assert (tmp_path / "started.json").exists()
 
 
 def test_lsf_is_asked_for_a_host_for_itself_that_is_never_started_anew(tmp_path, monkeypatch):
