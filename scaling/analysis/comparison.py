@@ -169,7 +169,7 @@ def compare(first: Sequence[Summary], second: Sequence[Summary], margin: float |
     partners = _partners_by_cohort(one, other)
     matches = partners or {point: point for point in one if point in other}
     matched = [(one[point], other[partner]) for point, partner in matches.items()]
-    failing = [summary for summary in second if summary.step is None and summary.failed]
+    failing = [summary for summary in second if summary.step is None and summary.has_failed]
     failed = {point: _failed_partner(summary, failing) for point, summary in one.items() if point not in matches}
     return Comparison(
         tuple(_paired_differences(matched, margin) if partners else _differences(matched, margin)),

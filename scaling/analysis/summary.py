@@ -152,6 +152,11 @@ class Summary:
         return (*self.used, *self.disturbed)
 
     @property
+    def has_failed(self) -> bool:
+        """Whether any launch was started and failed."""
+        return any(not launch.not_started for launch in self.failed)
+
+    @property
     def failures(self) -> tuple[str, ...]:
         """Why launches failed, each reason once."""
         return tuple(dict.fromkeys(launch.reason or "no step was measured" for launch in self.failed))

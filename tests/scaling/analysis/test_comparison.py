@@ -90,6 +90,12 @@ def test_a_point_that_fails_in_the_second_only_fails_the_gate(in_turns):
     assert compare(other, one, margin=0.05).gate is Gate.NO_ANSWER
 
 
+def test_a_point_that_could_not_be_started_for_a_shortage_leaves_the_gate_without_an_answer():
+    one = summarize(Launch(POINTS[0], number, 1.0 + number / 100) for number in range(1, 6))
+    other = summarize(Launch(POINTS[0], number, None, reason="no room", not_started=True) for number in range(1, 6))
+    assert compare(one, other, margin=0.05).gate is Gate.NO_ANSWER
+
+
 def test_one_launch_per_side_is_not_enough_to_decide():
     chance = random.Random(5)
     (difference,) = compare(summaries(chance, POINTS[:1], count=1), summaries(chance, POINTS[:1], count=1)).differences
