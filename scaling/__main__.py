@@ -5,10 +5,13 @@ have Python's handling, since they clean up.
 """
 
 import os
-import signal
 from types import FrameType
 
 INTERRUPTED = 130
+try:
+    import signal
+except KeyboardInterrupt:
+    os._exit(INTERRUPTED)
 
 
 def main() -> None:
