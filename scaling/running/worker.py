@@ -102,26 +102,28 @@ def main(started_ns: int) -> None:
 def run_and_exit(
     pipes: Pipes, started_ns: int, prepare: Callable[[RunRequest], None] = lambda request: None
 ) -> NoReturn:
-    """Execute a run, and others while they follow, and exit at once: shutting a framework down can take a second."""
+    """Execute a run, and others while all go well, and exit at once: shutting a framework down can take a second."""
     request = pipes.run()
-    _execute(request, pipes, started_ns, prepare)
-    while request.waits_again:
+    while _execute(request, pipes, started_ns, prepare) and request.waits_again:
         request = pipes.run()
-        _execute(request, pipes, time.monotonic_ns(), prepare)
+        started_ns = time.monotonic_ns()
     os._exit(0)
 
 
-def _execute(request: RunRequest, pipes: Pipes, started_ns: int, prepare: Callable[[RunRequest], None]) -> None:
-    """Prepare this process for a run, execute it, and send the reply."""
+def _execute(request: RunRequest, pipes: Pipes, started_ns: int, prepare: Callable[[RunRequest], None]) -> bool:
+    """Prepare this process for a run, execute it, and send the reply; returns whether it went well."""
     try:
         prepare(request)
         pipes.send(measure(request, started_ns, pipes))
+        return True
     except BaseException as error:
         pipes.send(RunFailure(reason(error), isinstance(error, ShortageError)))
         if not getattr(error, "explains_itself", False):
             traceback.print_exc()
-    sys.stdout.flush()
-    sys.stderr.flush()
+        return False
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
 
 
 def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:

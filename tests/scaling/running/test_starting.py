@@ -77,7 +77,7 @@ def test_a_run_whose_interpreter_cannot_be_started_is_not_the_programs_failure(m
         return real(*arguments)
 
     monkeypatch.setattr("scaling.running.local.spawn", spawn)
-    outcome = row_of("command: true").outcome
+    outcome = row_of("calibrated work=0.01 serial=1").outcome
     assert (outcome.status, outcome.reason) == (status, reason)
 
 
