@@ -146,11 +146,12 @@ def make_folder(folder: Path) -> None:
 
 def open_own(path: Path, flags: int) -> int:
     """Open a regular file of the results; OSError for links and everything else."""
-    return _open_if_regular(path, flags | os.O_NOFOLLOW)
-
-
-def _open_if_regular(path: Path, flags: int) -> int:
-    fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    try:
+        fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, f"{path.name} is a link") from error
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise OSError(errno.EINVAL, "it is not a file")
@@ -191,8 +192,16 @@ def _read_stream(path: Path) -> bytes:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading; OSError for everything else."""
-    return os.fdopen(_open_if_regular(path, os.O_RDONLY), "rb")
+    """Open a regular file of the results for reading; OSError for everything else."""
+    return os.fdopen(open_own(path, os.O_RDONLY), "rb")
+
+
+def is_at(path: Path, fd: int) -> bool:
+    """Whether a path still leads to an open file, which another process may have renamed or replaced."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.lstat(path))
+    except OSError:
+        return False
 
 
 def read_regular_text(path: Path) -> str:

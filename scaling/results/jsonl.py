@@ -15,6 +15,7 @@ from typing import BinaryIO, Generic, TypeVar
 from scaling.errors import OtherSchemaError, StoreError, few
 from scaling.results.files import (
     NOT_SUPPORTED,
+    is_at,
     make_folder,
     open_own,
     open_regular,
@@ -24,6 +25,8 @@ from scaling.results.files import (
 )
 
 T = TypeVar("T")
+# A file is opened at most this many times to find the one that is at its path.
+MOST_OPENED = 10
 
 
 class Redo(StrEnum):
@@ -113,17 +116,18 @@ class Lines(Generic[T]):
         self.folder = folder
         self.format = record_format
         self.locked = True
-        with self._refuse_unwritable():
-            make_folder(folder)
-            self._fd = open_own(folder / record_format.file, os.O_RDWR | os.O_CREAT)
+        self._fd = self._open_locked()
         try:
-            self._lock()
             with self._refuse_unwritable():
                 sync_folder(folder)
                 self.set_aside = self._set_torn_line_aside()
         except BaseException:
             os.close(self._fd)
             raise
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / self.format.file
 
     @contextmanager
     def _refuse_unwritable(self) -> Iterator[None]:
@@ -134,10 +138,26 @@ class Lines(Generic[T]):
                 f"the results folder {self.folder} cannot be written: {error.strerror}; choose another with `folder=`"
             ) from error
 
-    def _lock(self) -> None:
+    def _open_locked(self) -> int:
+        """Open the file and lock it; open it again if another process replaced or renamed it before the lock."""
+        for _ in range(MOST_OPENED):
+            with self._refuse_unwritable():
+                make_folder(self.folder)
+                fd = open_own(self._path, os.O_RDWR | os.O_CREAT)
+            try:
+                self._lock(fd)
+            except BaseException:
+                os.close(fd)
+                raise
+            if is_at(self._path, fd):
+                return fd
+            os.close(fd)
+        raise StoreError(f"{self._path} is replaced again and again; end the other process or choose another folder")
+
+    def _lock(self, fd: int) -> None:
         """Lock out other writers; `locked` is False if the file system has no locks."""
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             another = self.format.writer.replace("a ", "another ", 1)
             raise StoreError(
@@ -164,7 +184,7 @@ class Lines(Generic[T]):
         except OSError as error:
             os.ftruncate(self._fd, end)
             raise StoreError(
-                f"{self.folder / self.format.file} cannot be written: {error.strerror}; every earlier "
+                f"{self._path} cannot be written: {error.strerror}; every earlier "
                 f"{self.format.noun} is safe; make room and run the same command again, which repeats the last run"
             ) from error
 
@@ -180,10 +200,9 @@ class Lines(Generic[T]):
             )
             with self._refuse_unwritable():
                 self._append_to(self.format.retried, set_aside.encode())
-            replace_file(self.folder / self.format.file, kept)
+            replace_file(self._path, kept)
             os.close(self._fd)
-            self._fd = open_own(self.folder / self.format.file, os.O_RDWR)
-            self._lock()
+            self._fd = self._open_locked()
         return len(redone)
 
     def _append_to(self, name: str, text: bytes) -> None:
@@ -207,7 +226,7 @@ class Lines(Generic[T]):
         try:
             self.format.from_json(line)
         except OtherSchemaError as error:
-            raise StoreError(f"{self.folder / self.format.file} {error}") from error
+            raise StoreError(f"{self._path} {error}") from error
         except StoreError:
             return False
         return True

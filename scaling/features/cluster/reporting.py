@@ -36,7 +36,7 @@ from scaling.features.cluster.node_types import (
 from scaling.reporting.json_types import ARRAY, MAP, NUMBER, Facts, Fields, fields_of, record
 from scaling.reporting.schemas import ANSWERS, SECTIONS_OF_POINTS, SHOWN
 from scaling.reporting.words import Table, count, duration, figure, point_words, share, short_size
-from scaling.results.files import open_regular
+from scaling.results.files import open_own, open_regular
 from scaling.results.rows import launch_of
 from scaling.results.store import ROWS, read_rows
 
@@ -137,7 +137,7 @@ def _count_rows(folder: Path) -> int:
 def _is_being_written(folder: Path) -> bool:
     """Whether a driver is at work on a folder; the kernel releases the lock of a driver that died."""
     try:
-        fd = os.open(folder / ROWS.file, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_own(folder / ROWS.file, os.O_RDONLY)
     except OSError:
         return False
     try:

@@ -133,7 +133,12 @@ def test_only_regular_files_are_read(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "zeros").symlink_to("/dev/zero")
     (tmp_path / "latin").write_bytes(b"gr\xfc\xdfe")
-    for name, reason in (("fifo", "not a file"), ("zeros", "not a file"), ("latin", "not UTF-8"), ("none", "No such")):
+    for name, reason in (
+        ("fifo", "not a file"),
+        ("zeros", "zeros is a link"),
+        ("latin", "not UTF-8"),
+        ("none", "No such"),
+    ):
         with pytest.raises(StoreError, match=f"{name} cannot be read: .*{reason}"):
             read_regular_text(tmp_path / name)
 
@@ -167,7 +172,7 @@ def test_a_results_folder_is_made_for_its_user_alone_and_one_that_is_there_keeps
 def test_a_file_of_the_results_is_never_reached_through_a_link(tmp_path):
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "rows.jsonl").symlink_to("precious")
-    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
+    with pytest.raises(OSError, match=r"rows.jsonl is a link"):
         open_own(tmp_path / "rows.jsonl", os.O_RDWR)
 
 

@@ -1,4 +1,5 @@
 import errno
+import fcntl
 import json
 import os
 import resource
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scaling.errors import StoreError
+from scaling.results.files import open_regular
 from scaling.results.jsonl import Lines, RecordFormat, Redo, read_lines
 
 
@@ -66,6 +68,41 @@ def test_links_and_pipes_in_the_place_of_the_file_are_refused(tmp_path):
         list(read_lines(folder, NUMBERS))
 
 
+def test_a_link_to_lines_is_refused_when_it_is_read_but_a_link_to_their_folder_is_not(tmp_path):
+    sound, received = tmp_path / "sound", tmp_path / "received"
+    for folder in (sound, received):
+        folder.mkdir()
+    (sound / NUMBERS.file).write_text("1\n")
+    (received / NUMBERS.file).symlink_to(sound / NUMBERS.file)
+    with pytest.raises(StoreError, match=r"cannot be read \(numbers.jsonl is a link\); pass a folder"):
+        list(read_lines(received, NUMBERS))
+    (tmp_path / "link").symlink_to(sound)
+    assert list(read_lines(tmp_path / "link", NUMBERS)) == [1]
+
+
+def test_lines_are_appended_to_the_file_that_has_the_name_once_it_is_locked(tmp_path, monkeypatch):
+    path, flock = tmp_path / NUMBERS.file, fcntl.flock
+    path.write_text("1\n")
+
+    def replace_then_lock(fd, operation):
+        if not (tmp_path / "old").exists():
+            path.rename(tmp_path / "old")
+            path.write_text("2\n")
+        flock(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", replace_then_lock)
+    lines = Lines(tmp_path, NUMBERS)
+    lines.append(3)
+    lines.close()
+    assert (path.read_text(), (tmp_path / "old").read_text()) == ("2\n3\n", "1\n")
+
+
+def test_lines_that_are_replaced_again_and_again_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(fcntl, "flock", lambda fd, operation: (tmp_path / NUMBERS.file).unlink())
+    with pytest.raises(StoreError, match="replaced again and again; end the other process"):
+        Lines(tmp_path, NUMBERS)
+
+
 @pytest.mark.parametrize("name", [NUMBERS.torn, NUMBERS.retried])
 def test_what_is_set_aside_goes_through_no_link(tmp_path, name):
     keys, folder = tmp_path / "authorized_keys", tmp_path / "received"
@@ -92,8 +129,8 @@ def test_a_file_system_without_locks_is_written_to_and_said_to_have_none(tmp_pat
     assert list(read_lines(tmp_path, NUMBERS)) == [1]
 
 
-def test_a_file_that_fails_while_it_is_read_is_refused_in_a_sentence(tmp_path):
-    (tmp_path / NUMBERS.file).symlink_to("/proc/self/mem")
+def test_a_file_that_fails_while_it_is_read_is_refused_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("scaling.results.jsonl.open_regular", lambda path: open_regular(Path("/proc/self/mem")))
     with pytest.raises(StoreError, match=r"^no results in .* cannot be read"):
         list(read_lines(tmp_path, NUMBERS))
 
