@@ -4,8 +4,9 @@
 cohorts of the race and of the confirmation.
 """
 
+import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import msgspec
 
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import WIDEST_ANSWER
-from scaling.errors import StoreError
+from scaling.errors import StoreError, excerpt
 from scaling.features.tuning.grid import Grid, Objective
 from scaling.features.tuning.search import (
     FEWEST_CONFIRMATIONS,
@@ -27,7 +28,7 @@ from scaling.features.tuning.search import (
     outcome,
     space,
 )
-from scaling.machine.topology import Cpus, format_list, parse_list
+from scaling.machine.topology import HIGHEST_CPU, Cpus, format_list, parse_list
 from scaling.reporting.answers import StudyAnswer
 from scaling.reporting.json_types import ARRAY, ESTIMATE, MAP, NUMBER, TEXTS, Facts, Fields
 from scaling.reporting.page.provenance import study_of
@@ -35,6 +36,7 @@ from scaling.reporting.words import Block, Section, Table, count, estimate_facts
 from scaling.results.evaluation import Evaluation
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.rows import Row, planned_launch
+from scaling.study.limits import is_plausible
 from scaling.study.planning import Point
 from scaling.study.programs import fill
 from scaling.study.spec import PROGRAM_MODE, Study, programs_of
@@ -52,6 +54,8 @@ TIME_WORDS: dict[str, str] = {
     Objective.THROUGHPUT: "time per item",
     Objective.THROUGHPUT_PER_CORE: "core time per item",
 }
+# A name that a shell can assign to.
+SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # The number of listed settings besides the named ones.
 MOST_LISTED = 12
 HINT = (
@@ -95,9 +99,24 @@ def read_search(folder: Path) -> Search:
         search = msgspec.json.decode(read_regular_text(path), type=Search)
     except msgspec.MsgspecError as error:
         raise StoreError(f"{path} is not a valid search: {error}; remove it") from error
-    if not len(search.grid.points) == len(search.grid.values) == len(search.cpus) > 0:
-        raise StoreError(f"{path} is not a valid search: its lists differ in length; remove it")
+    if problem := next(_problems(search), None):
+        raise StoreError(f"{path} is not a valid search: {problem}; remove it")
     return search
+
+
+def _problems(search: Search) -> Iterator[str]:
+    """The contradictions in a search, which may come from anybody."""
+    grid = search.grid
+    if not len(grid.points) == len(grid.values) == len(search.cpus) > 0:
+        yield "its lists differ in length"
+    if any(setting.keys() != grid.values[0].keys() for setting in grid.values[1:]):
+        yield "its settings differ in their axes"
+    if not all(0 <= named < len(grid.points) for named in grid.names):
+        yield "it names a setting that it does not have"
+    if not all(is_plausible(value) for setting in grid.values for value in setting.values()):
+        yield "a value of its settings is too large, too small or too long"
+    if not all(0 <= cpu <= HIGHEST_CPU for cpus in search.cpus for cpu in cpus):
+        yield f"it has a CPU number that is not from 0 to {HIGHEST_CPU}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +146,11 @@ def settings_of(point: Point, study: Study, cpus: Sequence[int]) -> TunedSetting
             "intra": threads,
             "inter": inter or point.cores * point.smt,
         }
-        program = programs_of(study)[point.workload]
+        program = programs_of(study).get(point.workload)
+        if program is None:
+            raise StoreError(
+                f"the search has a program '{excerpt(point.workload)}', which its study lacks; repeat the search"
+            )
         command = tuple(fill(word, values) for word in program.argv())
         kept = [(name, value) for name, value in program.env if isinstance(value, str)]
         variables = (*kept, ("OMP_NUM_THREADS", str(threads)))
@@ -140,9 +163,12 @@ def settings_of(point: Point, study: Study, cpus: Sequence[int]) -> TunedSetting
 
 def environment_lines(settings: TunedSettings) -> list[str]:
     """The settings as lines of a shell."""
-    lines = [f"export {name}={shlex.quote(value)}" for name, value in settings.environment]
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in settings.environment if SHELL_NAME.match(name)]
+    others = [f"{name}={value}" for name, value in settings.environment if not SHELL_NAME.match(name)]
+    # A shell has no assignment for other names, but `env` has.
+    before = f"{shlex.join(['env', *others])} " if others else ""
     program = shlex.join(settings.command) if settings.command else "python …"
-    return [*lines, f"taskset --cpu-list {settings.cpus} {program}"]
+    return [*lines, f"{before}taskset --cpu-list {settings.cpus} {program}"]
 
 
 def paste_python(settings: TunedSettings) -> str:

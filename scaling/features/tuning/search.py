@@ -116,7 +116,8 @@ def space(settings: Sequence[Values], named: Sequence[int] = ()) -> Space:
     orders = {
         axis: sorted(values[axis], key=float) if has_order else values[axis] for axis, has_order in ordinal.items()
     }
-    levels = (tuple(order.index(setting[axis]) for axis, order in orders.items()) for setting in settings)
+    ranks = {axis: {value: rank for rank, value in enumerate(order)} for axis, order in orders.items()}
+    levels = (tuple(ranks[axis][setting[axis]] for axis in orders) for setting in settings)
     return Space(tuple(levels), tuple(ordinal.values()), tuple(named))
 
 

@@ -1,24 +1,29 @@
 """A search in words: the winner, what it gains by how many launches, and how to set it."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from benchmarks.shared.machines import machine, row, study
 from scaling.analysis.estimates import Estimate
+from scaling.errors import StoreError
 from scaling.features.tuning.grid import cpus_of, grid
 from scaling.features.tuning.report import (
     TUNED,
     TUNING,
     Search,
     TunedAnswer,
+    TunedSettings,
     environment_lines,
     paste_python,
+    read_search,
     section,
     setting_words,
     settings_of,
     tuning_answer,
     tuning_table,
+    write_search,
 )
 from scaling.features.tuning.search import CONFIRMATION, RACE, Competitor, Outcome, Standing
 from scaling.reporting.page.page import page
@@ -174,6 +179,44 @@ def test_the_default_sets_nothing_but_its_cpus():
     settings = settings_of(search.grid.points[0], study(POOLS), search.cpus[0])
     assert (settings.environment, settings.intra, settings.inter) == ((), 0, 0)
     assert paste_python(settings) == "import os\nos.sched_setaffinity(0, [0, 1, 2, 3])"
+
+
+def test_a_variable_with_a_name_that_a_shell_cannot_assign_is_one_quoted_word():
+    names = ("BLOCK", "A;touch x", "a.b", "A\n", "1A", "é")
+    settings = TunedSettings(tuple((name, "1 2") for name in names), "0", 0, 0, False, ("echo",))
+    *assignments, last = environment_lines(settings)
+    assert assignments == ["export BLOCK='1 2'"]
+    assert last == "env 'A;touch x=1 2' 'a.b=1 2' 'A\n=1 2' '1A=1 2' 'é=1 2' taskset --cpu-list 0 echo"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda facts: facts["grid"]["values"][1].pop("intra"), "differ in their axes"),
+        (lambda facts: facts["grid"]["values"].pop(), "differ in length"),
+        (lambda facts: facts["grid"]["values"][0].update(intra=10**40), "too large"),
+        (lambda facts: facts["grid"]["values"][0].update(intra="a" * 20_000), "too long"),
+        (lambda facts: facts["grid"]["names"].update({"99": "x"}), "names a setting that it does not have"),
+        (lambda facts: facts["cpus"].__setitem__(0, [-1]), "a CPU number"),
+        (lambda facts: facts["cpus"].__setitem__(0, [10**30]), "a CPU number"),
+    ],
+)
+def test_a_search_that_contradicts_itself_is_refused_in_a_sentence(tmp_path, change, problem):
+    write_search(tmp_path, search_of())
+    facts = json.loads((tmp_path / TUNING).read_text())
+    assert read_search(tmp_path).grid.points
+    change(facts)
+    (tmp_path / TUNING).write_text(json.dumps(facts))
+    with pytest.raises(StoreError, match=f"is not a valid search: .*{problem}.*; remove it"):
+        read_search(tmp_path)
+
+
+def test_a_search_over_a_program_that_its_study_lacks_is_refused():
+    made = study_from_toml('cores = [4]\nprograms = [{name = "p", command = "echo"}]', "tuned")
+    other = study_from_toml('cores = [4]\nprograms = [{name = "q", command = "echo"}]', "tuned")
+    point = plan(made, HOST).runs[0].point
+    with pytest.raises(StoreError, match="a program 'p', which its study lacks"):
+        settings_of(point, other, (0,))
 
 
 def test_the_page_of_a_folder_that_a_search_has_made_has_its_section_escaped():
