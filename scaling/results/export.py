@@ -64,6 +64,10 @@ NOT_IN_A_TABLE = (
 # Columns of lists besides `step_seconds`; a CSV has them as JSON.
 LISTS = ("cautions", "turns")
 
+# Text that a spreadsheet takes for a formula, also after apostrophes: it gets one more, which reading takes off.
+FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+PLAIN_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
 # Every JSON writer prints numbers in this range without an exponent.
 WITHOUT_EXPONENT = 1e-4, 1e15
 
@@ -154,7 +158,7 @@ def csv_line(row: Row) -> CsvLine:
     flat = _flat(row)
     flat |= {name: json.dumps(flat[name]) if flat[name] else "[]" for name in LISTS}
     flat["step_seconds"] = _numbers_json(row.outcome.step_seconds)
-    return CsvLine(shared(tuple(flat)), _csv_line(flat.values()))
+    return CsvLine(shared(tuple(flat)), _csv_line(map(_harmless, flat.values())))
 
 
 def _numbers_json(numbers: Sequence[float]) -> str:
@@ -191,6 +195,18 @@ def _csv_writer(rows: Iterable[CsvLine]) -> Callable[[BinaryIO], int]:
         return len(lines)
 
     return write
+
+
+def _harmless(cell: Any) -> Any:
+    """A cell that no spreadsheet executes: text that may be a formula gets an apostrophe."""
+    if not isinstance(cell, str) or not FORMULA.match(cell) or PLAIN_NUMBER.fullmatch(cell):
+        return cell
+    return f"'{cell}"
+
+
+def _as_written(cell: str) -> str:
+    """A cell without the apostrophe that it got."""
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
 def _csv_line(cells: Iterable[Any]) -> bytes:
@@ -379,7 +395,7 @@ def _flat_versions(versions: Pairs) -> dict[str, str]:
 
 def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
     """The facts of a row as in `rows.jsonl`, from a line of the table."""
-    flat = {name: text or None for name, text in flat.items()}
+    flat = {name: _as_written(text) or None for name, text in flat.items()}
     cpus, smt = [int(cpu) for cpu in flat["cpus"].split(",")], int(flat["smt"])
     asked = {name: flat[f"asked_{name}"] for name in ASKED if name != "pipeline_threads" or flat.get(f"asked_{name}")}
     outcome = {field.name: flat.get(field.name) for field in fields(Outcome) if field.name not in NOT_IN_A_TABLE}

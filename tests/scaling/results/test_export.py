@@ -97,6 +97,23 @@ workloads = ["command: sh -c 'one\ntwo\rthree'", "command: true"]""")
     assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in rows]
 
 
+FORMULAS = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''-5", "-5", "+1e3", "1-1", "a=1", "'x'"]
+
+
+def test_text_that_a_spreadsheet_would_execute_gets_an_apostrophe_and_reads_back_without(tmp_path):
+    rows = [replace(ROWS[0], versions=(("numpy", text),)) for text in FORMULAS]
+    rows.append(replace(ROWS[0], run=replace(ROWS[0].run, point=replace(ROWS[0].run.point, workload="=cmd|x"))))
+    rows.append(replace(ROWS[0], outcome=replace(ROWS[0].outcome, first_loss=-1.5)))
+    write_export(rows, "csv", tmp_path / "rows.csv")
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        cells = list(csv.DictReader(file))
+    kept = [line["version_numpy"] for line in cells if line["version_numpy"] in FORMULAS]
+    assert kept == ["-5", "+1e3", "1-1", "a=1", "'x'"]
+    assert {line["version_numpy"][:1] for line in cells[:8]} == {"'"}
+    assert (cells[-2]["workload"], cells[-1]["first_loss"]) == ("'=cmd|x", "-1.5")
+    assert list(read_export(tmp_path / "rows.csv")) == [as_exported(one) for one in rows]
+
+
 def test_what_steps_were_fed_with_survives_an_export(tmp_path):
     fed = 'workloads = "autoenc"\ndata = ["fixed", "pipeline"]\npipeline_threads = [1, "auto"]\nonednn = ["auto", true]'
     rows = [row(run) for run in plan(study(fed), machine(2)).runs]
