@@ -33,6 +33,7 @@ from scaling.reporting.json_types import (
 from scaling.reporting.quantities import quantities
 from scaling.reporting.words import SCHEMA
 from scaling.results.evaluation import SECTIONS, Spread
+from scaling.results.rows import SCHEMA as ROW_SCHEMA
 from scaling.results.rows import RowLine
 from scaling.study.workload import Entry
 
@@ -122,7 +123,7 @@ _CORE: Mapping[str, Any] = {
         ],
     )
     | _output("WorkloadsOfResults", points=ARRAY[NETWORK]),
-    "export": _output("Export", rows=ARRAY[RowLine]),
+    "export": record("Export", {"schema": ONLY[ROW_SCHEMA]}, rows=ARRAY[RowLine]),
 }
 
 
@@ -143,6 +144,6 @@ def json_schema(command: str) -> dict[str, Any]:
     """The JSON Schema of a command's output."""
     schemas, definitions = msgspec.json.schema_components(get_args(outputs()[command]) or (outputs()[command],))
     body = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
-    schema = {"$schema": DIALECT, "title": f"scaling {command}, schema {SCHEMA}", **body, "$defs": definitions}
+    schema = {"$schema": DIALECT, "title": f"scaling {command}", **body, "$defs": definitions}
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schema))
     return plain

@@ -24,7 +24,7 @@ from scaling.analysis.series import selected_series, series_key
 from scaling.analysis.summary import select_points, summarize
 from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
-from scaling.errors import OtherSchemaError, StoreError, need
+from scaling.errors import OtherSchemaError, StoreError, excerpt, need
 from scaling.machine.topology import Machine
 from scaling.results.files import open_input, open_output
 from scaling.results.rows import (
@@ -117,9 +117,12 @@ def read_export(path: Path) -> Iterator[Row]:
             is_json = file.read(256).lstrip()[:1] == "{"
         with open_input(path) as file:
             if is_json:
-                yield from _read_json(path, _decode(file.read()))
+                rows = msgspec.json.decode(file.read(), type=_Document).rows
+                yield from _read_rows(f"{path} row", enumerate(rows, 1), lambda facts: facts)
             else:
-                yield from _read_rows(f"{path} line", enumerate(csv.DictReader(file), 2), _row_facts)
+                lines = csv.DictReader(file)
+                _refuse_unknown_columns(path, lines.fieldnames or ())
+                yield from _read_rows(f"{path} line", enumerate(lines, 2), _row_facts)
     except (OSError, ValueError, csv.Error, RecursionError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
@@ -127,12 +130,19 @@ def read_export(path: Path) -> Iterator[Row]:
         ) from error
 
 
-def _read_json(path: Path, document: dict[str, Any]) -> Iterator[Row]:
-    if document.get("schema") != SCHEMA:
-        raise OtherSchemaError(
-            f"{path} has schema {document.get('schema')}, and this version reads {SCHEMA}; export it again"
-        )
-    return _read_rows(f"{path} row", enumerate(document["rows"], 1), lambda facts: facts)
+class _Document(msgspec.Struct):
+    """Our own JSON; every row has its schema."""
+
+    rows: list[dict[str, Any]]
+
+
+def _refuse_unknown_columns(path: Path, names: Iterable[str]) -> None:
+    for name in names:
+        if name and name not in COLUMNS and not name.startswith(VERSION):
+            raise OtherSchemaError(
+                f"{path} has the column '{excerpt(name)}', which this version does not know; remove it, or install the "
+                "version of cpu-scaling that wrote it"
+            )
 
 
 def _read_rows(
@@ -141,6 +151,8 @@ def _read_rows(
     for number, item in items:
         try:
             yield row_from_facts(facts_of(item))
+        except OtherSchemaError as error:
+            raise StoreError(f"{place} {number} {error}") from error
         except (StoreError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise _not_exported(f"{place} {number}", error) from error
 
@@ -373,6 +385,19 @@ _sections_columns = _columns_of(Sections.__struct_fields__, "{}_seconds")
 _point_columns = _columns_of(Point.__dataclass_fields__)
 _machine_columns = _columns_of(Machine.__dataclass_fields__, "machine_{}")
 _truth_columns = _columns_of(StatedTruth.__dataclass_fields__, "truth_{}")
+# The beginning of the columns for versions of packages, and all other columns that a row may have.
+VERSION = "version_"
+COLUMNS = {
+    *Point.__dataclass_fields__,
+    *(f"asked_{name}" for name in ASKED),
+    *("cpus", "launch", "seed", "start", "cohort", "cohort_members", "median_seconds", "started_at", "energy"),
+    *(set(Outcome.__dataclass_fields__) - set(NOT_IN_A_TABLE)),
+    *("pack", "device_profile", "figures"),
+    *(f"{name}_seconds" for name in Sections.__struct_fields__),
+    *(f"truth_{name}" for name in StatedTruth.__dataclass_fields__),
+    *Witness.__dataclass_fields__,
+    *(f"machine_{name}" for name in Machine.__dataclass_fields__),
+}
 _NO_TRUTH = {f"truth_{name}": None for name in StatedTruth.__dataclass_fields__}
 
 
@@ -390,7 +415,7 @@ def _flat_point(point: Point) -> dict[str, Any]:
 
 @lru_cache(256)
 def _flat_versions(versions: Pairs) -> dict[str, str]:
-    return {f"version_{name}": value for name, value in versions}
+    return {f"{VERSION}{name}": value for name, value in versions}
 
 
 def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
@@ -403,7 +428,7 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
     sections = {field.encode_name: flat.get(f"{field.name}_seconds") for field in msgspec.structs.fields(Sections)}
     truth = {field.name: flat.get(f"truth_{field.name}") for field in fields(StatedTruth)}
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "run": {
             # Exports by earlier versions lack newer settings, which all have defaults.
             **{
@@ -432,9 +457,9 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
         "witness": {field.name: flat.get(field.name) for field in fields(Witness)},
         "machine": {field.name: flat[f"machine_{field.name}"] for field in fields(Machine)},
         "versions": {
-            name.removeprefix("version_"): text
+            name.removeprefix(VERSION): text
             for name, text in flat.items()
-            if name and name.startswith("version_") and text is not None
+            if name and name.startswith(VERSION) and text is not None
         },
         "started_at": flat["started_at"],
         "environment": {},

@@ -1,10 +1,11 @@
 """Rows, one per run, as values and as JSON. Pure.
 
-The names and nesting of the JSON are a contract with all readers of `rows.jsonl`; unknown values are null.
+The names and nesting of the JSON are a contract with all readers of `rows.jsonl`; unknown values are null. A row whose
+run has an unknown key is refused, since points that differ in it alone would be merged.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import datetime
@@ -37,7 +38,7 @@ from scaling.analysis.turns import (
     was_quiet,
 )
 from scaling.analysis.witness import Circumstances, Witness, doubts
-from scaling.errors import OtherSchemaError, StoreError
+from scaling.errors import OtherSchemaError, StoreError, excerpt
 from scaling.features import features, resolve
 from scaling.machine.topology import CpuSet, Machine
 from scaling.study.planning import Point, PositiveNumber, Run, RunCpus, StepCount
@@ -45,7 +46,15 @@ from scaling.study.planning import Point, PositiveNumber, Run, RunCpus, StepCoun
 T = TypeVar("T")
 
 Pairs = tuple[tuple[str, str], ...]
-SCHEMA = 1
+
+
+def schema_of(*records: type) -> int:
+    """The number of a schema, which grows with every field: older versions refuse larger ones."""
+    return sum(len(fields(record)) for record in records)
+
+
+SCHEMA = schema_of(Point, Run)
+SchemaNumber = Annotated[int, Meta(ge=1, le=SCHEMA)]
 
 # A shortage is our own failure to start a process; the program did not run.
 Status = Literal["ok", "failed", "timeout", "interrupted", "shortage"]
@@ -202,21 +211,23 @@ _AskedLine: Any = msgspec.defstruct(
         *((name, _POINT_TYPES[name] | msgspec.UnsetType, msgspec.UNSET) for name in ASKED),
         *_keys(Run, OF_STEPS),
     ],
+    forbid_unknown_fields=True,
 )
 # `asked` settings are checked with the point.
 RunLine: Any = msgspec.defstruct(
     "Run",
     [*_keys(Point, **dict.fromkeys(ASKED, Any)), *_keys(Run, OF_RUN), ("asked", _AskedLine | None, None)],
     kw_only=True,
+    forbid_unknown_fields=True,
 )
 RowLine: Any = msgspec.defstruct(
     "RowLine",
-    [("schema", Literal[1]), *_keys(Row, run=RunLine, versions=dict[str, str], environment=dict[str, str])],
-    namespace={"__doc__": "A line of `rows.jsonl`; unknown keys are ignored."},
+    [("schema", SchemaNumber), *_keys(Row, run=RunLine, versions=dict[str, str], environment=dict[str, str])],
+    namespace={"__doc__": "A line of `rows.jsonl`; unknown keys outside its run are ignored."},
 )
 
 
-_SchemaLine: Any = msgspec.defstruct("Schema", [("schema", int, SCHEMA)])
+_SchemaLine: Any = msgspec.defstruct("Schema", [("schema", int, SCHEMA), ("run", dict[str, Any] | None, None)])
 _decode_line = msgspec.json.Decoder(RowLine).decode
 _NOTHING_ASKED = _AskedLine()
 
@@ -251,26 +262,45 @@ def in_words() -> Iterator[None]:
 
 def row_from_json(line: str | bytes) -> Row:
     """Parse a line of `rows.jsonl`."""
+    return parse_line(line, lambda line: _row(_decode_line(line)))
+
+
+def parse_line(line: str | bytes, parse: Callable[[str | bytes], T]) -> T:
+    """Parse a line about a run; OtherSchemaError for one of a version with further axes."""
     try:
         with in_words():
-            return _row(_decode_line(line))
+            return parse(line)
     except StoreError:
-        _refuse_other_schema(line)
+        with suppress(ValueError, RecursionError):
+            _refuse_other_schema(msgspec.json.decode(line, type=_SchemaLine))
         raise
 
 
-def _refuse_other_schema(line: str | bytes) -> None:
-    with suppress(ValueError, RecursionError):
-        if (schema := msgspec.json.decode(line, type=_SchemaLine).schema) != SCHEMA:
+def _refuse_other_schema(line: Any) -> None:
+    run = line.run or {}
+    asked = run.get("asked")
+    known = {*RunLine.__struct_fields__, *_AskedLine.__struct_fields__}
+    for key in (*run, *(asked if isinstance(asked, dict) else ())):
+        if key not in known:
             raise OtherSchemaError(
-                f"has schema {schema}, and this version reads {SCHEMA}; install a later version of cpu-scaling"
+                f"has the axis '{excerpt(key)}', which this version does not know; install the version of cpu-scaling "
+                "that wrote it"
             )
+    if line.schema > SCHEMA:
+        raise OtherSchemaError(
+            f"has schema {line.schema}, and this version reads {SCHEMA}; install a later version of cpu-scaling"
+        )
 
 
 def row_from_facts(facts: Mapping[str, Any]) -> Row:
     """Build a row from facts as stored; numbers may be text, as in a CSV."""
-    with in_words():
-        row = _row(msgspec.convert(facts, RowLine, strict=False))
+    try:
+        with in_words():
+            row = _row(msgspec.convert(facts, RowLine, strict=False))
+    except StoreError:
+        with suppress(ValueError):
+            _refuse_other_schema(msgspec.convert(facts, _SchemaLine))
+        raise
     try:
         row_to_json(row)
     except ValueError as error:

@@ -8,7 +8,7 @@ row by run and start; readers skip a line without a row, whose run was interrupt
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -21,11 +21,14 @@ from scaling.results.files import replace_file
 from scaling.results.jsonl import Lines, RecordFormat, read_lines
 from scaling.results.machine_file import machine_facts, write_machine_facts
 from scaling.results.rows import (
+    SCHEMA,
     Row,
     RunLine,
+    SchemaNumber,
     in_words,
     json_line,
     launch_of,
+    parse_line,
     row_facts,
     row_from_json,
     row_identity,
@@ -178,7 +181,7 @@ class PowerTrace:
 
 
 class _PowerLine(msgspec.Struct):
-    schema: Literal[1]
+    schema: SchemaNumber
     run: RunLine
     started_at: str
     meters: Annotated[tuple[MeterTrace, ...], msgspec.Meta(min_length=1)]
@@ -187,17 +190,20 @@ class _PowerLine(msgspec.Struct):
 def power_to_json(trace: PowerTrace) -> str:
     """A trace as one line of JSON."""
     run = run_facts(trace.run, None)
-    return json_line({"schema": 1, "run": run, "started_at": trace.started_at, "meters": trace.meters})
+    return json_line({"schema": SCHEMA, "run": run, "started_at": trace.started_at, "meters": trace.meters})
 
 
 def power_from_json(line: str | bytes) -> PowerTrace:
     """Parse a line of `power.jsonl`."""
-    with in_words():
-        parsed = msgspec.json.decode(line, type=_PowerLine)
-        run = run_of(parsed.run)
+    parsed, run = parse_line(line, _power_of)
     if any(len(meter.seconds) != len(meter.watts) for meter in parsed.meters):
         raise StoreError("meters: seconds and watts differ in length")
     return PowerTrace(run, parsed.started_at, parsed.meters)
+
+
+def _power_of(line: str | bytes) -> tuple[_PowerLine, Run]:
+    parsed = msgspec.json.decode(line, type=_PowerLine)
+    return parsed, run_of(parsed.run)
 
 
 POWER = RecordFormat(

@@ -1,5 +1,6 @@
 import json
 
+from scaling.results.rows import SCHEMA
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.here import scaling
 
@@ -21,7 +22,7 @@ def test_every_format_has_a_file_of_its_own(tmp_path):
         assert scaling("export", folder, "--format", form).returncode == 0
     written = {path.name for path in folder.iterdir()} - {"rows.jsonl"}
     assert written == {"rows.csv", "rows.json", "pyperf.json", "extrap.json"}
-    assert json.loads((folder / "rows.json").read_text())["schema"] == 1
+    assert json.loads((folder / "rows.json").read_text())["schema"] == SCHEMA
 
 
 def test_a_file_of_another_tool_has_no_runs_to_export(tmp_path):

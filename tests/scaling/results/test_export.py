@@ -22,7 +22,7 @@ from scaling.analysis.turns import Turn
 from scaling.errors import MissingExtraError, StoreError, to_install
 from scaling.results.export import is_export, read_export, write_export
 from scaling.results.other_tools import AS_IT_IS, read_table
-from scaling.results.rows import launch_of
+from scaling.results.rows import SCHEMA, launch_of
 from scaling.results.store import read_rows
 from scaling.study.planning import plan
 
@@ -138,14 +138,27 @@ def test_an_exported_example_reads_back_as_its_folder(tmp_path, folder):
 def test_json_of_another_schema_or_with_a_damaged_row_is_refused(tmp_path):
     write_export(ROWS, "json", path := tmp_path / "rows.json")
     text = path.read_text()
-    path.write_text(text.replace('{"schema": 1, ', '{"schema": 2, ', 1))
-    with pytest.raises(StoreError, match=r"schema 2, and .* reads 1"):
+    path.write_text(text.replace(f'"schema":{SCHEMA}', '"schema":999', 1))
+    with pytest.raises(StoreError, match=rf"row 1 has schema 999, and .* reads {SCHEMA}"):
+        list(read_export(path))
+    path.write_text(text[:-2] + ', "rows": 5}')
+    with pytest.raises(StoreError, match="cannot be read: Expected `array`"):
         list(read_export(path))
     path.write_text(text.replace('"launch":1', '"launch":0', 1))
     with pytest.raises(StoreError, match=r"row 1 is .* `scaling export` wrote: run\.launch"):
         list(read_export(path))
     path.write_text(text[:-10])
     with pytest.raises(StoreError, match="cannot be read"):
+        list(read_export(path))
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_an_export_with_an_axis_that_this_version_does_not_know_is_refused(tmp_path, form):
+    write_export(ROWS, form, path := tmp_path / "rows")
+    text = path.read_text()
+    text = text.replace('"workload":', '"huge_pages":true,"workload":') if form == "json" else "huge_pages," + text
+    path.write_text(text)
+    with pytest.raises(StoreError, match=r"has the (axis|column) 'huge_pages', which this version does not know; "):
         list(read_export(path))
 
 

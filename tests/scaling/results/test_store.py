@@ -12,7 +12,7 @@ from benchmarks.shared.machines import HOST, machine, row, study
 from scaling.errors import StoreError
 from scaling.machine.doctor.findings import Finding
 from scaling.results.jsonl import Redo
-from scaling.results.rows import ProgramFile, Sections, row_from_json, row_to_json
+from scaling.results.rows import SCHEMA, ProgramFile, Sections, row_from_json, row_to_json
 from scaling.results.store import (
     FINDINGS,
     Store,
@@ -228,9 +228,9 @@ def test_the_plain_steps_of_a_profile_are_rows_where_there_are_no_others():
 
 
 def test_a_last_row_of_a_later_version_is_neither_passed_over_nor_set_aside(tmp_path):
-    later = row_to_json(ROWS[0]) + "\n" + row_to_json(ROWS[1]).replace('"schema":1', '"schema":9') + "\n"
+    later = row_to_json(ROWS[0]) + "\n" + row_to_json(ROWS[1]).replace(f'"schema":{SCHEMA}', '"schema":999') + "\n"
     (tmp_path / "rows.jsonl").write_text(later)
-    with pytest.raises(StoreError, match=r"rows.jsonl line 2 has schema 9"):
+    with pytest.raises(StoreError, match=r"rows.jsonl line 2 has schema 999"):
         list(read_rows(tmp_path))
     with pytest.raises(StoreError, match=r"rows.jsonl has schema 9"):
         Store(tmp_path)
