@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scaling.study.limits import Measured
+
 # The longest calls of the driver that a profile names.
 MOST_CALLS = 6
 # The event types of torch's categories.
@@ -34,8 +36,8 @@ class DriverCall:
     """A driver call: its name, number and total seconds per step."""
 
     name: str
-    calls: float
-    seconds: float
+    calls: Measured
+    seconds: Measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,13 @@ class DeviceProfile:
     """
 
     steps: int
-    step_seconds: float
-    kernel_seconds: float
-    copy_seconds: float
-    api_seconds: float
-    waiting_seconds: float
-    kernels: float
-    copies: float
+    step_seconds: Measured
+    kernel_seconds: Measured
+    copy_seconds: Measured
+    api_seconds: Measured
+    waiting_seconds: Measured
+    kernels: Measured
+    copies: Measured
     calls: tuple[DriverCall, ...]
 
     @property

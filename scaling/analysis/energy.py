@@ -22,6 +22,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.turns import QUIET, Turn
 from scaling.analysis.witness import SLACK_SECONDS
 from scaling.machine.power import Domain
+from scaling.study.limits import Measured, Seconds
 
 # A counter that has not moved for longer is stuck: anything switched on takes energy.
 LONGEST_STILL_SECONDS = 1.0
@@ -61,12 +62,12 @@ class MeterEnergy:
 
     meter: str
     domain: Domain
-    joules: float | None
-    seconds: float
+    joules: Measured | None
+    seconds: Seconds
     steps: int
-    peak_watts: float | None = None
-    idle_watts: float | None = None
-    sampled_joules: float | None = None
+    peak_watts: Measured | None = None
+    idle_watts: Measured | None = None
+    sampled_joules: Measured | None = None
     problem: str | None = None
 
 

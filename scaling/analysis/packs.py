@@ -14,6 +14,7 @@ from scaling.analysis.step_times import step_times
 from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan, settled_steps
 from scaling.machine.placement import Sharing
 from scaling.machine.topology import parse_list
+from scaling.study.limits import Measured
 
 # Steps of a turn that are kept for any number of replicas; the figures of replicas use all of their steps.
 LEAST_SAMPLE = 200
@@ -30,12 +31,12 @@ class Replica:
     cpus_visited: str | None
     shares: Sharing
     steps: int
-    items_per_second: float
-    median_seconds: float | None
-    p95_seconds: float | None
-    p99_seconds: float | None
-    late_seconds: float
-    rates: tuple[float, ...]
+    items_per_second: Measured
+    median_seconds: Measured | None
+    p95_seconds: Measured | None
+    p99_seconds: Measured | None
+    late_seconds: Measured
+    rates: tuple[Measured, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,12 @@ class Pack:
     """
 
     replicas: tuple[Replica, ...]
-    windows: tuple[float, ...]
-    items_per_second: float
-    fairness: float
-    slowest_over_fastest: float
-    start_skew: float
-    worst_start_skew: float
+    windows: tuple[Measured, ...]
+    items_per_second: Measured
+    fairness: Measured
+    slowest_over_fastest: Measured
+    start_skew: Measured
+    worst_start_skew: Measured
     disjoint: bool
 
     def rates_of(self, measured: int) -> tuple[float, ...]:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from scaling.analysis import rules
 from scaling.analysis.estimates import student_t
 from scaling.analysis.witness import SLACK_SECONDS
+from scaling.study.limits import Measured, Seconds
 
 WARMUP_ROUND, FIRST_ROUND = 0, 1
 # The reason for the end of a program's run: it was executed as often as requested.
@@ -52,13 +53,13 @@ class Turn:
     round: int
     steps: int
     unsettled: int
-    seconds: float
-    cpu_seconds: float | None = None
-    busy_seconds: float | None = None
-    steal_seconds: float | None = None
-    wait_seconds: float | None = None
-    sibling_seconds: float | None = None
-    elsewhere_seconds: float | None = None
+    seconds: Seconds
+    cpu_seconds: Measured | None = None
+    busy_seconds: Measured | None = None
+    steal_seconds: Measured | None = None
+    wait_seconds: Measured | None = None
+    sibling_seconds: Measured | None = None
+    elsewhere_seconds: Measured | None = None
 
     @property
     def foreign_seconds(self) -> float | None:

@@ -8,6 +8,7 @@ from math import sqrt
 from scaling.analysis import rules
 from scaling.analysis.rules import Doubt, Rule
 from scaling.machine.topology import CpuSet, format_list, parse_list
+from scaling.study.limits import Measured
 
 # Busy time is counted in ticks of a hundredth of a second, one of which may be off at either end of a run. Errors of n
 # CPUs add up like chance.
@@ -35,30 +36,30 @@ class Witness:
     inter_pool: int | None = None
     pipeline_pool: int | None = None
     cpus_visited: str | None = None
-    cpu_seconds: float | None = None
-    pipeline_cpu_seconds: float | None = None
-    run_queue_wait_seconds: float | None = None
-    busy_seconds: float | None = None
-    sibling_busy_seconds: float | None = None
-    elsewhere_busy_seconds: float | None = None
-    steal_seconds: float | None = None
-    pressure_seconds: float | None = None
+    cpu_seconds: Measured | None = None
+    pipeline_cpu_seconds: Measured | None = None
+    run_queue_wait_seconds: Measured | None = None
+    busy_seconds: Measured | None = None
+    sibling_busy_seconds: Measured | None = None
+    elsewhere_busy_seconds: Measured | None = None
+    steal_seconds: Measured | None = None
+    pressure_seconds: Measured | None = None
     throttled_periods: int | None = None
     quota_periods: int | None = None
     involuntary_switches: int | None = None
     voluntary_switches: int | None = None
     max_rss_bytes: int | None = None
     mapped_file_bytes: int | None = None
-    parent_cpu_seconds: float | None = None
-    idle_cpu_seconds: float | None = None
-    mhz: float | None = None
-    temperature_celsius: float | None = None
-    energy_joules: float | None = None
+    parent_cpu_seconds: Measured | None = None
+    idle_cpu_seconds: Measured | None = None
+    mhz: Measured | None = None
+    temperature_celsius: Measured | None = None
+    energy_joules: Measured | None = None
     instructions: int | None = None
     cycles: int | None = None
-    process_seconds: float | None = None
+    process_seconds: Measured | None = None
     output: str | None = None
-    output_cpu_seconds: float | None = None
+    output_cpu_seconds: Measured | None = None
     output_held_by: str | None = None
 
 

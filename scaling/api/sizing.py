@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from scaling.analysis.answers import size_answers
@@ -23,6 +22,7 @@ from scaling.reporting.shown import Shown
 from scaling.reporting.words import Block, percent, share
 from scaling.results.export import data_frame
 from scaling.study.keys import parse_duration
+from scaling.study.limits import LEAST_AMOUNT, MOST_AMOUNT, is_amount
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,9 +228,9 @@ def sizing_question(
     for name, value in given.items():
         if (needed := NEEDS.get(name)) and needed not in given:
             raise FitError(f"{spell(name)} needs {spell(needed)}; use both")
-        most = {"quantile": FARTHEST, "efficiency": 1.0}.get(name, inf)
-        if not (0.0 < value <= most and value < inf):
-            allowed = "above 0" if most == inf else f"between 0 and {most:g}"
+        most = {"quantile": FARTHEST, "efficiency": 1.0}.get(name, MOST_AMOUNT)
+        if not LEAST_AMOUNT <= value <= most:
+            allowed = f"above 0, at most {most:g}" if most == MOST_AMOUNT else f"between 0 and {most:g}"
             raise FitError(f"{spell(name)} is {value:g}, but must be a number {allowed}")
     items = given["work"] * given.get("epochs", 1.0) if "work" in given else None
     targets = [name for name in given if name not in DETAILS and not (name == "work" and "deadline" in given)]
@@ -240,8 +240,12 @@ def sizing_question(
         raise FitError(f"{spell('assurance')} is {assurance:g}, but must be between 0 and 1; try 0.95")
     if not (price.core_hour > 0.0 and price.replica_hour >= 0.0 and price.gpu_hour >= 0.0):
         raise FitError("a core-hour must cost more than 0, a replica-hour and a GPU-hour at least 0; change the prices")
-    if items == inf:
-        raise FitError(f"{spell('work')} times {spell('epochs')} must be finite; use fewer items or epochs")
+    if not all(map(is_amount, (price.core_hour, price.replica_hour, price.gpu_hour))):
+        raise FitError(f"a price must be from {LEAST_AMOUNT:g} to {MOST_AMOUNT:g}; change the prices")
+    if items is not None and not is_amount(items):
+        raise FitError(
+            f"{spell('work')} times {spell('epochs')} is {items:g}; use {LEAST_AMOUNT:g} to {MOST_AMOUNT:g} items"
+        )
     if not targets:
         return None
     return Question(Goal[targets[0].upper()], given[targets[0]], assurance, price, given.get("quantile"), items)

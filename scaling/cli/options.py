@@ -10,6 +10,7 @@ from typer import Argument, Option
 from scaling.errors import FitError, ScalingError, StudyError
 from scaling.study.catalogue import read_catalogue
 from scaling.study.keys import did_you_mean
+from scaling.study.limits import LEAST_AMOUNT, MOST_AMOUNT
 from scaling.study.programs import FromShell, Variables
 from scaling.study.workload import Named, workload
 
@@ -147,5 +148,5 @@ def refuse_idle(when: str, **options: object) -> None:
 
 def check_target(target: float | None) -> None:
     """Refuse an impossible throughput."""
-    if target is not None and not 0.0 < target < float("inf"):
-        raise FitError(f"--target is {target:g}, but it must be a number above 0")
+    if target is not None and not LEAST_AMOUNT <= target <= MOST_AMOUNT:
+        raise FitError(f"--target is {target:g}, but it must be a number above 0, at most {MOST_AMOUNT:g}")

@@ -8,21 +8,23 @@ import csv
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
-from math import inf
 from pathlib import Path
 from statistics import median
-from sys import float_info
 
 from scaling.analysis.series import Observation, Series, table_key
 from scaling.errors import StoreError, count, excerpt
-from scaling.results.files import open_input
+from scaling.results.files import limited_lines, open_input
+from scaling.study.limits import LEAST_SECONDS, LONGEST_LINE, LONGEST_TEXT, MOST_COLUMNS, MOST_CORES, MOST_SECONDS
 
 KNOWN = ("cores", "seconds", "throughput", "series", "launch")
 # A column with more different values than this does not hold core counts.
 MOST_COUNTS = 5000
 
-# Smaller numbers have no reciprocal.
-LEAST = float_info.min
+RANGES = {
+    "cores": (LEAST_SECONDS, MOST_CORES),
+    "seconds": (LEAST_SECONDS, MOST_SECONDS),
+    "throughput": (1 / MOST_SECONDS, 1 / LEAST_SECONDS),
+}
 
 _Counts = dict[float, dict[str, list[float]]]
 
@@ -31,7 +33,7 @@ def read_csv_series(path: Path, columns: Mapping[str, str] | None = None) -> lis
     """Read the series of a CSV in order of appearance; `columns` maps our names to column names."""
     try:
         with open_input(path) as file:
-            return _Reader(path, columns or {}).series(file)
+            return _Reader(path, columns or {}).series(limited_lines(file, path, LONGEST_LINE))
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}; pass a CSV or a results folder") from error
     except UnicodeDecodeError as error:
@@ -49,12 +51,14 @@ class _Reader:
                 raise StoreError(f"column {name}=…: no such column is read; choose from {', '.join(KNOWN)}")
         self.line = 1
 
-    def series(self, file: Iterator[str]) -> list[Series]:
-        lines = iter(file)
+    def series(self, lines: Iterator[str]) -> list[Series]:
         header = next(lines, "")
         if not header.strip():
             raise StoreError(f"{self.path} line 1 is empty; it needs a header with cores and seconds or throughput")
         delimiter = max(",;\t", key=header.count)
+        if header.count(delimiter) >= MOST_COLUMNS:
+            has = header.count(delimiter) + 1
+            raise StoreError(f"{self.path} line 1 has {has} columns, more than {MOST_COLUMNS}; leave out unused ones")
         try:
             names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter))]
         except csv.Error as error:
@@ -103,7 +107,7 @@ class _Reader:
             text = row[cores_at]
             if text not in seen_cores:
                 seen_cores[text] = self._positive(text, "cores")
-            name = "" if name_at is None else row[name_at].strip()
+            name = "" if name_at is None else self._name(row[name_at].strip())
             launch = "" if launch_at is None else row[launch_at].strip()
             values[name][seen_cores[text]][launch].append(self._positive(row[value_at], value_name))
         return values
@@ -124,6 +128,14 @@ class _Reader:
         except csv.Error as error:
             raise StoreError(f"{self.path} line {self.line + 1} is not CSV: {error}; correct that line") from error
 
+    def _name(self, text: str) -> str:
+        if len(text) > LONGEST_TEXT:
+            raise StoreError(
+                f"{self.path} line {self.line}, column series: a name has {len(text)} characters, more than "
+                f"{LONGEST_TEXT}; shorten it"
+            )
+        return text
+
     def _positive(self, text: str, column: str) -> float:
         """Parse a number above 0, or raise an error with its place."""
         where = f"{self.path} line {self.line}, column {column}:"
@@ -132,9 +144,11 @@ class _Reader:
         except ValueError:
             what = "the field is empty" if not text.strip() else f"'{excerpt(text.strip())}' is not a number"
             raise StoreError(f"{where} {what}; write a number above 0 or remove the line") from None
-        if not LEAST <= value < inf:
+        least, most = RANGES[column]
+        if not least <= value <= most:
             raise StoreError(
-                f"{where} {excerpt(text.strip())} is not a finite number above 0; correct it or remove the line"
+                f"{where} {excerpt(text.strip())} is not a number above 0, from {least:g} to {most:g}; correct it or "
+                "remove the line"
             )
         return value
 

@@ -7,7 +7,6 @@ per series (its JSON format: parameters, and measurements by call path and metri
 import csv
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, asdict, fields
 from functools import lru_cache
@@ -26,7 +25,7 @@ from scaling.analysis.turns import Turn
 from scaling.analysis.witness import Witness
 from scaling.errors import OtherSchemaError, StoreError, excerpt, need
 from scaling.machine.topology import Machine
-from scaling.results.files import open_input, open_output
+from scaling.results.files import limited_lines, open_input, open_output, read_whole
 from scaling.results.rows import (
     ASKED,
     SCHEMA,
@@ -42,6 +41,7 @@ from scaling.results.rows import (
     row_to_json,
     shared,
 )
+from scaling.study.limits import LARGEST_FILE, LONGEST_LINE, LONGEST_ROW, MOST_COLUMNS
 from scaling.study.planning import Point
 
 if TYPE_CHECKING:
@@ -95,14 +95,14 @@ def write_export(rows: Iterable[Row], form: Format, target: Path | BinaryIO) -> 
 
 
 # The steps of a launch are one field, which may exceed the default limit of csv.
-csv.field_size_limit(sys.maxsize)
+csv.field_size_limit(LARGEST_FILE)
 
 
 def is_export(path: Path) -> bool:
     """Whether `write_export` wrote a CSV or JSON."""
     try:
         with open_input(path) as file:
-            head = file.readline()
+            head = file.readline(LONGEST_LINE)
             if head.lstrip()[:1] == "{":
                 return OWN_JSON.match(head + file.read(256)) is not None
             return set(next(csv.reader([head]), ())) >= OWN_COLUMNS
@@ -117,10 +117,10 @@ def read_export(path: Path) -> Iterator[Row]:
             is_json = file.read(256).lstrip()[:1] == "{"
         with open_input(path) as file:
             if is_json:
-                rows = msgspec.json.decode(file.read(), type=_Document).rows
+                rows = msgspec.json.decode(read_whole(file, path, LONGEST_ROW), type=_Document).rows
                 yield from _read_rows(f"{path} row", enumerate(rows, 1), lambda facts: facts)
             else:
-                lines = csv.DictReader(file)
+                lines = csv.DictReader(limited_lines(file, path, LARGEST_FILE), restval="")
                 _refuse_unknown_columns(path, lines.fieldnames or ())
                 yield from _read_rows(f"{path} line", enumerate(lines, 2), _row_facts)
     except (OSError, ValueError, csv.Error, RecursionError) as error:
@@ -136,7 +136,9 @@ class _Document(msgspec.Struct):
     rows: list[dict[str, Any]]
 
 
-def _refuse_unknown_columns(path: Path, names: Iterable[str]) -> None:
+def _refuse_unknown_columns(path: Path, names: Sequence[str]) -> None:
+    if len(names) > MOST_COLUMNS:
+        raise StoreError(f"{path} has {len(names)} columns, more than {MOST_COLUMNS}; export it again")
     for name in names:
         if name and name not in COLUMNS and not name.startswith(VERSION):
             raise OtherSchemaError(

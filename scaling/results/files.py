@@ -15,10 +15,11 @@ from functools import cache
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from secrets import token_hex
-from typing import BinaryIO, TextIO
+from typing import IO, Any, AnyStr, BinaryIO, TextIO
 
 from scaling.errors import StoreError
 from scaling.features import features
+from scaling.study.limits import LARGEST_FILE, LONGEST_ROW
 
 # The files of a results folder, which no output may replace.
 STEMS = ("rows", "traces", "power")
@@ -37,8 +38,7 @@ OPEN_FILES = ("/dev", "/dev/fd", "/proc/self/fd")
 # Errors of file systems without an operation.
 NOT_SUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
 
-# Limit for files read in one piece.
-MOST_BYTES = 64 * 2**20
+MIB = 2**20
 
 
 def write_output(path: str | Path, content: bytes) -> Path:
@@ -188,7 +188,41 @@ def open_input(path: Path) -> TextIO:
 
 @cache
 def _read_stream(path: Path) -> bytes:
-    return sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+    if path == STDIN:
+        stdin: BinaryIO = sys.stdin.buffer
+        return read_whole(stdin, path, LONGEST_ROW)
+    with path.open("rb") as file:
+        return read_whole(file, path, LONGEST_ROW)
+
+
+def read_whole(file: IO[AnyStr], path: Path, most: int = LARGEST_FILE) -> AnyStr:
+    """Read the rest of an open file; refuse a large one, which may be a few bytes on the disk."""
+    content = file.read(most + 1) if _size(file) <= most else None
+    if content is None or len(content) > most:
+        has = f"{_size(file) // MIB} MiB" if _size(file) > most else "no end so far"
+        raise StoreError(f"{path} has {has}, and at most {most // MIB} MiB are read; pass a smaller file")
+    return content
+
+
+def _size(file: IO[Any]) -> int:
+    """The size of a regular file; 0 for streams."""
+    try:
+        return os.fstat(file.fileno()).st_size
+    except OSError:
+        return 0
+
+
+def limited_lines(file: IO[AnyStr], path: Path, most: int) -> Iterator[AnyStr]:
+    """The lines of an open file; refuse a longer one before it fills the memory."""
+    number = 1
+    while line := file.readline(most + 1):
+        if len(line) > most:
+            raise StoreError(
+                f"{path} line {number} is longer than {most // MIB} MiB, more than is read; remove it, or pass another "
+                "file"
+            )
+        yield line
+        number += 1
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -208,10 +242,7 @@ def read_regular_text(path: Path) -> str:
     """Read a small regular file as text."""
     try:
         with open_regular(path) as file:
-            content = file.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise OSError(errno.EFBIG, f"it is larger than {MOST_BYTES // 2**20} MiB")
-        return content.decode()
+            return read_whole(file, path).decode()
     except UnicodeDecodeError as error:
         raise StoreError(f"{path} cannot be read: it is not UTF-8 text; restore it") from error
     except OSError as error:

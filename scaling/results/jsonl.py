@@ -14,8 +14,10 @@ from typing import BinaryIO, Generic, TypeVar
 
 from scaling.errors import OtherSchemaError, StoreError, few
 from scaling.results.files import (
+    MIB,
     NOT_SUPPORTED,
     is_at,
+    limited_lines,
     make_folder,
     open_own,
     open_regular,
@@ -23,6 +25,7 @@ from scaling.results.files import (
     sync_file,
     sync_folder,
 )
+from scaling.study.limits import LONGEST_ROW
 
 T = TypeVar("T")
 # A file is opened at most this many times to find the one that is at its path.
@@ -96,7 +99,7 @@ def _parse_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
 
 
 def _parse(path: Path, lines: BinaryIO, record_format: RecordFormat[T]) -> Iterator[T]:
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(limited_lines(lines, path, LONGEST_ROW), 1):
         try:
             yield record_format.from_json(line)
         except OtherSchemaError as error:
@@ -214,7 +217,7 @@ class Lines(Generic[T]):
 
     def _set_torn_line_aside(self) -> bool:
         """Move an incomplete last line to its own file; whether there was one."""
-        start, last = _last_line(self._fd)
+        start, last = _last_line(self._fd, self._path)
         if not last or (last.endswith(b"\n") and self._is_whole(last)):
             return False
         self._append_to(self.format.torn, last.rstrip(b"\n") + b"\n")
@@ -232,17 +235,21 @@ class Lines(Generic[T]):
         return True
 
 
-def _last_line(fd: int) -> tuple[int, bytes]:
+def _last_line(fd: int, path: Path) -> tuple[int, bytes]:
     """The offset and text of the last line of a file, read from the end."""
     size = os.lseek(fd, 0, os.SEEK_END)
     reach = 1 << 16
-    while True:
+    while reach <= LONGEST_ROW:
         start = max(0, size - reach)
         text = os.pread(fd, size - start, start)
         newline = text.rstrip(b"\n").rfind(b"\n")
         if newline >= 0 or start == 0:
             return start + newline + 1, text[newline + 1 :]
         reach *= 4
+    raise StoreError(
+        f"the last line of {path} is longer than {LONGEST_ROW // MIB} MiB, more than is read; remove it, or choose "
+        "another folder"
+    )
 
 
 def _write_all(fd: int, text: bytes) -> None:

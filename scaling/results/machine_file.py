@@ -8,7 +8,7 @@ from typing import Any
 
 from scaling.analysis.sizing.sizes import Sizes, machine_sizes
 from scaling.errors import StoreError
-from scaling.machine.topology import Cpus, Machine, Topology, parse_list
+from scaling.machine.topology import MOST_NAMED, Cpus, Machine, Topology, parse_list
 from scaling.results.files import read_regular_text, replace_file
 
 MACHINE = "machine.json"
@@ -118,7 +118,14 @@ def _machine(facts: dict[str, Any], topology: dict[str, Any]) -> MachineFile:
 
 
 def _groups(texts: Any) -> tuple[Cpus, ...]:
-    return tuple(_cpus(text) for text in texts or ())
+    groups: list[Cpus] = []
+    named = 0
+    for text in texts or ():
+        groups.append(_cpus(text))
+        named += 1 + len(groups[-1])
+        if named > MOST_NAMED:
+            raise ValueError(f"its groups name more than {MOST_NAMED} CPUs")
+    return tuple(groups)
 
 
 def _cpus(text: str) -> Cpus:

@@ -11,16 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from scaling.analysis.estimates import are_equal
 from scaling.analysis.series import Observation, Series, table_key, threads_on
-from scaling.errors import StoreError, count
-from scaling.results.csv_series import LEAST, read_csv_series
-from scaling.results.files import OWN_FILES, open_input
+from scaling.errors import StoreError, count, excerpt
+from scaling.results.csv_series import read_csv_series
+from scaling.results.files import OWN_FILES, open_input, read_whole
+from scaling.study.limits import LEAST_SECONDS, LONGEST_TEXT, MOST_CORES, MOST_SECONDS, is_time
 from scaling.study.privacy import without_secrets
 
 # Default names of the parameter for the number of cores.
@@ -190,7 +190,7 @@ def _advice(facts: object) -> str:
 def _parse(path: Path) -> object:
     try:
         with open_input(path) as file:
-            return json.load(file)
+            return json.loads(read_whole(file, path))
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         if isinstance(error, OSError):
             raise StoreError(f"{path} cannot be read: {error.strerror}; pass a file that can be read") from error
@@ -231,9 +231,22 @@ class CoreCounts:
             cores = float(str(value))
         except ValueError:
             cores = 0.0
-        if not 0.0 < cores < inf:
-            raise StoreError(f"{self.path}: {' or '.join(self.names)} is '{value}', but must be a number above 0")
+        if not LEAST_SECONDS <= cores <= MOST_CORES:
+            names = " or ".join(self.names)
+            raise StoreError(
+                f"{self.path}: {names} is '{excerpt(str(value))}', but must be a number above 0, at most {MOST_CORES:g}"
+            )
         return cores
+
+    def name(self, value: object) -> str:
+        """A name or another text of a run."""
+        text = str(value)
+        if len(text) > LONGEST_TEXT:
+            raise StoreError(
+                f"{self.path}: '{excerpt(text)}' has {len(text)} characters, more than the {LONGEST_TEXT} of a name; "
+                "shorten it"
+            )
+        return text
 
     def refuse(self, name: str, there: Iterable[str], remedy: str) -> StoreError:
         """The error for a run without a number of cores."""
@@ -248,7 +261,7 @@ def _tidy(name: str) -> str:
     """Remove the punctuation left behind by a removed parameter."""
     for left, whole in (
         (r"([\[({])\s*[,;]\s*", r"\1"),
-        (r"\s*[,;]\s*([\])}])", r"\1"),
+        (r"(?<!\s)\s*[,;]\s*([\])}])", r"\1"),
         (r"\[\s*\]|\(\s*\)|\{\s*\}", ""),
     ):
         name = re.sub(left, whole, name)
@@ -258,8 +271,10 @@ def _tidy(name: str) -> str:
 def _seconds(values: object, what: str) -> list[float]:
     """Parse times above 0."""
     seconds = [float(value) for value in values] if isinstance(values, list) else []
-    if not all(LEAST <= value < inf for value in seconds):
-        raise ValueError(f"{what} has a time that is not above 0")
+    if not all(map(is_time, seconds)):
+        raise ValueError(
+            f"{excerpt(what)} has a time that is not above 0, from {LEAST_SECONDS:g} to {MOST_SECONDS:g} s"
+        )
     return seconds
 
 
@@ -292,14 +307,14 @@ def _read_hyperfine(facts: Mapping[str, Any], counts: CoreCounts) -> tuple[list[
 
 
 def _command(result: Mapping[str, Any], counts: CoreCounts) -> _Command:
-    text, parameters = str(result["command"]), dict(result.get("parameters") or {})
+    text, parameters = counts.name(result["command"]), dict(result.get("parameters") or {})
     name = next((name for name in counts.names if name in parameters), None)
     cores = counts.in_file_name() if name is None else counts.number(parameters[name])
     if cores is None:
         raise counts.refuse(text, parameters, "measure with hyperfine -P threads 1 8 '… {threads}'")
-    others = tuple((key, str(value)) for key, value in sorted(parameters.items()) if key != name)
+    others = tuple((counts.name(key), counts.name(value)) for key, value in sorted(parameters.items()) if key != name)
     times = _seconds(result.get("times"), text) or _seconds([result["mean"]], text)
-    return _Command(text, cores, f"{cores:g}" if name is None else str(parameters[name]), others, tuple(times))
+    return _Command(text, cores, f"{cores:g}" if name is None else counts.name(parameters[name]), others, tuple(times))
 
 
 def _command_names(commands: Sequence[_Command]) -> list[str]:
@@ -372,7 +387,7 @@ def _iteration(
     entry: Mapping[str, Any], counts: CoreCounts, threaded: bool, per_thread: bool
 ) -> tuple[list[str], ToolRun]:
     """A repetition and its possible names."""
-    name = str(entry.get("run_name", entry["name"]))
+    name = counts.name(entry.get("run_name", entry["name"]))
     threads = entry.get("threads", 1) if per_thread else 1
     (seconds,) = _seconds([entry["real_time"] * UNITS[entry.get("time_unit", "ns")] / threads], name)
     parameters = {key: value for key, value in entry.items() if threaded or key != "threads"}
@@ -412,7 +427,7 @@ def _read_pyperf(facts: Mapping[str, Any], counts: CoreCounts) -> tuple[list[Too
         about = {**facts.get("metadata", {}), **benchmark.get("metadata", {})}
         if about.get("unit", "second") != "second":
             raise StoreError(f"{counts.path}: '{about.get('name')}' is in {about['unit']}s; only times can be read")
-        name = str(about.get("name", counts.path.stem))
+        name = counts.name(about.get("name", counts.path.stem))
         for run in benchmark["runs"]:
             values = _seconds(run.get("values"), name)
             if values:

@@ -41,7 +41,8 @@ from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import OtherSchemaError, StoreError, excerpt
 from scaling.features import features, resolve
 from scaling.machine.topology import CpuSet, Machine
-from scaling.study.planning import Point, PositiveNumber, Run, RunCpus, StepCount
+from scaling.study.limits import LONGEST_ROW, Measured, StepSeconds, is_time
+from scaling.study.planning import Point, Run, RunCpus, StepCount
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ SchemaNumber = Annotated[int, Meta(ge=1, le=SCHEMA)]
 
 # A shortage is our own failure to start a process; the program did not run.
 Status = Literal["ok", "failed", "timeout", "interrupted", "shortage"]
-Seconds = float | None
+SectionSeconds = Measured | None
 # Above 2**53 a float cannot represent every integer.
 Count = Annotated[int, Meta(ge=1, le=2**53)]
 
@@ -73,14 +74,14 @@ ROUNDING = 1e-6
 class Sections(msgspec.Struct, frozen=True):
     """The seconds of a run by section, as in the Minsky study: exec to first line, imports, build, …"""
 
-    spawn: Seconds = None
-    imports: Seconds = msgspec.field(default=None, name="import")
-    init: Seconds = None
-    setup: Seconds = None
-    first_step: Seconds = None
-    run: Seconds = None
-    main: Seconds = None
-    wall: Seconds = None
+    spawn: SectionSeconds = None
+    imports: SectionSeconds = msgspec.field(default=None, name="import")
+    init: SectionSeconds = None
+    setup: SectionSeconds = None
+    first_step: SectionSeconds = None
+    run: SectionSeconds = None
+    main: SectionSeconds = None
+    wall: SectionSeconds = None
 
 
 NO_SECTIONS = Sections()
@@ -91,7 +92,7 @@ class Figure:
     """Values that a workload reports besides step times, one per step."""
 
     name: str
-    values: tuple[float, ...]
+    values: tuple[Measured, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Outcome:
 
     status: Status
     reason: str | None = None
-    step_seconds: tuple[PositiveNumber, ...] = ()
+    step_seconds: tuple[StepSeconds, ...] = ()
     turns: tuple[Turn, ...] = ()
     warmup_steps: StepCount = 0
     ended_by: str | None = None
@@ -153,8 +154,11 @@ def row_to_json(row: Row) -> str:
 
 
 def json_line(facts: Mapping[str, object]) -> str:
-    """Facts as a line of JSON; ValueError for a number that is not finite."""
-    return json.dumps(msgspec.to_builtins(facts), allow_nan=False, separators=(",", ":"))
+    """Facts as a line of JSON; ValueError for a number that is not finite, and for a line that no reader takes."""
+    line = json.dumps(msgspec.to_builtins(facts), allow_nan=False, separators=(",", ":"))
+    if len(line) > LONGEST_ROW:
+        raise ValueError(f"the line has {len(line) >> 20} MiB, more than the {LONGEST_ROW >> 20} MiB that are read")
+    return line
 
 
 def row_facts(row: Row) -> dict[str, object]:
@@ -328,6 +332,8 @@ def _refuse_impossible(row: Row) -> Row:
             raise StoreError(f"witness.{name}: the number exceeds 64 bits")
     if turns and not all(-1 < turn.unsettled <= turn.steps < MOST_COUNTED > turn.round for turn in turns):
         raise StoreError("outcome.turns: a turn has an impossible number of steps")
+    if turns and not all(turn.seconds == 0 or is_time(turn.seconds) for turn in turns):
+        raise StoreError("outcome.turns: a turn is shorter than any clock can measure")
     if pack and len({len(replica.rates) for replica in pack.replicas}) > 1:
         raise StoreError("outcome.pack: the rates of its replicas differ in length")
     return row

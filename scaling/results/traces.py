@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from scaling.analysis.traces import OpTime, Purpose, Trace, TracedStep
 from scaling.errors import StoreError
@@ -35,11 +34,10 @@ from scaling.results.rows import (
     run_facts,
     run_of,
 )
-from scaling.study.planning import PositiveNumber, Run, StepCount
+from scaling.study.limits import Measured, Seconds, StepSeconds
+from scaling.study.planning import Run, StepCount
 
 PROFILE = "profile.toml"
-
-Seconds = Annotated[float, Meta(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class TracedRow:
 class _TracedLine(msgspec.Struct, kw_only=True):
     types: tuple[str, ...]
     purposes: tuple[Purpose | None, ...] | None = None
-    wall_seconds: tuple[PositiveNumber, ...]
+    wall_seconds: tuple[StepSeconds, ...]
     overhead_seconds: tuple[Seconds, ...]
     overlap_seconds: tuple[Seconds, ...]
     op_seconds: tuple[tuple[Seconds, ...], ...]
@@ -167,8 +165,8 @@ class MeterTrace:
 
     meter: str
     domain: Domain
-    seconds: tuple[float, ...]
-    watts: tuple[float, ...]
+    seconds: tuple[Measured, ...]
+    watts: tuple[Measured, ...]
 
 
 @dataclass(frozen=True, slots=True)

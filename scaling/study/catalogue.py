@@ -16,7 +16,8 @@ import msgspec
 
 from scaling.errors import StudyError, to_install
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
-from scaling.study.keys import LONGEST_TOML, did_you_mean
+from scaling.study.keys import did_you_mean
+from scaling.study.limits import LONGEST_TOML
 from scaling.study.programs import Program
 from scaling.study.spec import CPU, OF_FRAMEWORKS, Study
 from scaling.study.workload import Command, Entry, Named, OwnFile, Workload, check_workload, workload

@@ -17,12 +17,9 @@ import msgspec
 
 from scaling.errors import excerpt
 from scaling.machine.topology import ordered_list
+from scaling.study.limits import LONGEST_DURATION, LONGEST_TOML, MOST_DOTS_PER_LINE, MOST_KEYS
 
 T = TypeVar("T")
-
-# The parser needs the square of the number of parts of a dotted key.
-LONGEST_TOML = 2**20
-MOST_DOTS_PER_LINE = 2000
 
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _UNITS = re.compile(rf"(?:{_NUMBER}\s*h)?\s*(?:{_NUMBER}\s*(?:min|m))?\s*(?:{_NUMBER}\s*s)?")
@@ -102,6 +99,8 @@ def keyed(
         plain_init = made.__init__
 
         def init(self: Any, **given: Any) -> None:
+            if len(given) > MOST_KEYS:
+                raise error(f"it has {len(given)} keys, more than {MOST_KEYS}; leave out those that do not exist")
             values = {}
             wrong = {name: f"key '{names[name]}' is missing; it takes {keys[name].words}" for name in required}
             for given_name, value in given.items():
@@ -185,6 +184,8 @@ def _wrong_value(key: str, value: object, words: str) -> str:
 def parse_duration(text: str) -> float:
     """The seconds of a duration, in seconds if it has no unit; ValueError if it is not a duration."""
     text = text.strip()
+    if len(text) > LONGEST_DURATION:
+        raise ValueError(f"'{excerpt(text)}' is longer than the {LONGEST_DURATION} characters of a duration")
     if plain := _PLAIN.fullmatch(text):
         return float(plain[1])
     parts = _CLOCK.fullmatch(text) or _UNITS.fullmatch(text)

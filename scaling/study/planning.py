@@ -16,6 +16,7 @@ from scaling.machine.placement import POLICIES, Request, divide, place, usable_c
 from scaling.machine.topology import Cpus, Topology
 from scaling.study.frameworks import FRAMEWORKS, NO_THREADS_OF_JAX, TENSORFLOW, WITHOUT_FRAMEWORK
 from scaling.study.keys import annotations_of
+from scaling.study.limits import LEAST_AMOUNT, MOST_AMOUNT, Text
 from scaling.study.privacy import without_secrets
 from scaling.study.spec import (
     CAPS,
@@ -54,7 +55,7 @@ MOST_LISTED_CPUS = 100_000_000
 # Checked when a run is read from a file.
 PositiveCount = Annotated[int, Meta(ge=1)]
 StepCount = Annotated[int, Meta(ge=0)]
-PositiveNumber = Annotated[float, Meta(gt=0)]
+PositiveNumber = Annotated[float, Meta(ge=LEAST_AMOUNT, le=MOST_AMOUNT)]
 RunCpus = Annotated[tuple[Annotated[Cpus, Meta(min_length=1)], ...], Meta(min_length=1)]
 
 
@@ -83,13 +84,13 @@ class Point:
     A field with a `Setting` is part of the point's name, in this order, and a column if any value is not usual.
     """
 
-    workload: str
+    workload: Text
     mode: Annotated[str, Setting("train")]
     size: str
     cores: PositiveCount
     placement: Annotated[str, Setting("compact")]
     replicas: Annotated[PositiveCount, Setting(1, "replicas {}")] = 1
-    beside: Annotated[str | None, Setting(None, "beside {}")] = None
+    beside: Annotated[Text | None, Setting(None, "beside {}")] = None
     framework: Annotated[str, Setting(TENSORFLOW)]
     device: Annotated[str, Setting(CPU)]
     scale: Annotated[str, Setting("strong", "{} scaling")]

@@ -25,6 +25,7 @@ from scaling.study.keys import (
     quotas,
     rates,
 )
+from scaling.study.limits import LONGEST_TEXT
 from scaling.study.privacy import without_secrets
 from scaling.study.programs import Amount, FromShell, Program
 from scaling.study.workload import Command, workload
@@ -57,7 +58,7 @@ ROUNDS_FACTOR = 2
 # The name of a study names its folder, and names in a file system have at most 255 bytes.
 LONGEST_NAME = 100
 
-Word = Annotated[str, Meta(min_length=1)]
+Word = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT)]
 Count = Annotated[int, Meta(ge=1, le=65536)]
 Items = Amount | Literal["default"]
 Threads = Count | Literal["auto", "cpus", "cores"]

@@ -20,6 +20,7 @@ from math import inf
 from typing import Any, Literal
 
 from scaling.analysis.estimates import Estimate
+from scaling.study.limits import Measured
 
 # A float, or an array of floats of any shape.
 Numbers = Any
@@ -126,8 +127,8 @@ def _quotient(above: Numbers, below: Numbers) -> Numbers:
 class StatedTruth:
     """The serial fraction of a step's work, and the seconds of a step without work."""
 
-    serial_fraction: float
-    overhead_seconds: float
+    serial_fraction: Measured
+    overhead_seconds: Measured
 
 
 @dataclass(frozen=True, slots=True)

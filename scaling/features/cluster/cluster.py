@@ -1,6 +1,7 @@
 """A cluster and its node types as checked values, from TOML or from Python. Pure."""
 
 import math
+from collections import Counter
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -86,8 +87,8 @@ def cluster_from_toml(text: str, source: str) -> Cluster:
     """The cluster that a TOML text describes."""
     try:
         cluster = Cluster(**parse_toml(text))
-        names = [one.name for one in cluster.node_types]
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
+        names = Counter(one.name for one in cluster.node_types)
+        if repeated := sorted(name for name, number in names.items() if number > 1):
             raise ClusterError(f"two node types are called '{repeated[0]}'; choose a different name for each")
     except ClusterError as error:
         raise ClusterError(f"cluster {source}: {error}") from error

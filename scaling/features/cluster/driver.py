@@ -41,6 +41,7 @@ from scaling.results.store import FINDINGS, ROWS, STUDY, Store, made_before, rea
 from scaling.results.traces import read_power
 from scaling.running.processes import StopRequests
 from scaling.study.catalogue import read_catalogue
+from scaling.study.limits import LONGEST_TOML
 from scaling.study.spec import Study, incompatibility_anywhere, study_from_toml
 from scaling.study.workload import check_workload
 
@@ -379,7 +380,8 @@ def _refuse_another(sweep: ClusterSweep) -> None:
 
 def _read_cluster_file(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        with file.open(encoding="utf-8") as text:
+            return text.read(LONGEST_TOML + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ClusterError(f"cluster {file} cannot be read: {reason}; use a TOML file with [[node_types]]") from error

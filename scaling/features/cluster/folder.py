@@ -23,9 +23,10 @@ from msgspec import Meta
 from scaling.errors import StoreError
 from scaling.features import Member
 from scaling.features.cluster.cluster import Cluster, Host, cluster_from_toml
-from scaling.results.files import make_folder, open_regular, read_regular_text, replace_file
+from scaling.results.files import limited_lines, make_folder, open_regular, read_regular_text, replace_file
 from scaling.results.rows import Row, row_from_json
 from scaling.results.store import ROWS
+from scaling.study.limits import LONGEST_LINE, LONGEST_ROW
 
 T = TypeVar("T")
 # Parsl puts numbers of jobs into shell commands, unquoted.
@@ -168,19 +169,27 @@ class JobFolder:
         """The complete rows from an offset on, and the offset of the next."""
         if not has_rows(self.path):
             return [], offset
-        with open_regular(self.path / ROWS.file) as file:
-            file.seek(offset)
-            text = file.read()
-        whole = text[: text.rfind(b"\n") + 1]
+        rows = []
         try:
-            return [row_from_json(line) for line in whole.splitlines()], offset + len(whole)
+            with open_regular(self.path / ROWS.file) as file:
+                file.seek(offset)
+                for line in limited_lines(file, self.path / ROWS.file, LONGEST_ROW):
+                    if not line.endswith(b"\n"):
+                        break
+                    rows.append(row_from_json(line))
+                    offset += len(line)
+            return rows, offset
         except StoreError as error:
             raise StoreError(f"{self.path / ROWS.file} cannot be read: {error}; remove {self.path}") from error
 
     def log_tail(self, characters: int) -> str:
         """The end of its log on one line; empty without a log."""
         path = self.path / LOG
-        text = path.read_text(errors="replace") if path.exists() else ""
+        if not path.exists():
+            return ""
+        with open_regular(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST_LINE))
+            text = file.read(LONGEST_LINE).decode(errors="replace")
         return " ".join(text.split())[-characters:]
 
     def _file(self, kind: type[object]) -> Path:

@@ -36,9 +36,10 @@ from scaling.features.cluster.node_types import (
 from scaling.reporting.json_types import ARRAY, MAP, NUMBER, Facts, Fields, fields_of, record
 from scaling.reporting.schemas import ANSWERS, SECTIONS_OF_POINTS, SHOWN
 from scaling.reporting.words import Table, count, duration, figure, point_words, share, short_size
-from scaling.results.files import open_own, open_regular
+from scaling.results.files import limited_lines, open_own, open_regular
 from scaling.results.rows import launch_of
 from scaling.results.store import ROWS, read_rows
+from scaling.study.limits import LONGEST_ROW
 
 State = Literal["waiting", "running", "done", "stopped", "refused", "failed", "lost", "withdrawn"]
 
@@ -129,7 +130,7 @@ def _count_rows(folder: Path) -> int:
     """The number of complete rows; the last line may still be incomplete."""
     try:
         with open_regular(folder / ROWS.file) as lines:
-            return sum(line.endswith(b"\n") for line in lines)
+            return sum(line.endswith(b"\n") for line in limited_lines(lines, folder / ROWS.file, LONGEST_ROW))
     except OSError:
         return 0
 

@@ -184,12 +184,9 @@ def test_turns_of_second_threads_are_by_cores_too():
         assert [one.cores for one in series.host] == [1.0, 2.0, 4.0]
 
 
-@pytest.mark.parametrize(
-    ("cores", "seconds", "words"), [(1.5, 1.0, "has 1.5 cores"), (2.0, 5e-324, "time that a clock")]
-)
-def test_a_point_of_another_tools_file_has_whole_cores_and_a_time(cores, seconds, words):
-    series = Series("mine", (Observation(cores, (1.0, seconds)),), key=table_key("mine"))
-    with pytest.raises(FitError, match=words):
+def test_a_point_of_another_tools_file_has_whole_cores():
+    series = Series("mine", (Observation(1.5, (1.0,)),), key=table_key("mine"))
+    with pytest.raises(FitError, match=r"has 1\.5 cores"):
         list(table_launches([series]))
 
 

@@ -256,3 +256,10 @@ def test_what_parquet_cannot_hold_is_refused_in_a_sentence(tmp_path):
     huge = row()
     with pytest.raises(StoreError, match=r"Parquet cannot hold .*; choose `form=csv`"):
         write_export([replace(huge, run=replace(huge.run, seed=10**30))], "parquet", tmp_path / "rows.parquet")
+
+
+def test_an_export_with_more_columns_than_any_has_is_refused(tmp_path):
+    write_export(ROWS, "csv", path := tmp_path / "rows.csv")
+    path.write_text("".join(f"version_{number}," for number in range(2000)) + path.read_text())
+    with pytest.raises(StoreError, match=r"has 2\d\d\d columns, more than 1000; export it again"):
+        list(read_export(path))

@@ -7,10 +7,13 @@ import pytest
 
 from scaling.errors import StoreError
 from scaling.results.files import (
+    limited_lines,
     make_folder,
+    open_input,
     open_own,
     open_regular,
     read_regular_text,
+    read_whole,
     refuse_own_file,
     replace_file,
     sync_file,
@@ -155,6 +158,30 @@ def test_a_file_is_on_the_disk_before_it_takes_the_place_of_another(tmp_path, mo
     monkeypatch.setattr(os, "fsync", fsync)
     write(target, b"new")
     assert synced == [(b"new", b"old"), (tmp_path, b"new")]
+
+
+def sparse(path, size=40 * 2**30):
+    path.touch()
+    os.truncate(path, size)
+    return path
+
+
+def test_a_file_of_gigabytes_without_content_is_refused_with_its_size_and_the_limit(tmp_path):
+    path = sparse(tmp_path / "machine.json")
+    with pytest.raises(
+        StoreError, match=r"machine.json has 40960 MiB, and at most 64 MiB are read; pass a smaller file"
+    ):
+        read_regular_text(path)
+    with open_input(path) as file, pytest.raises(StoreError, match="has 40960 MiB, and at most 64 MiB"):
+        read_whole(file, path)
+    with path.open("rb") as file, pytest.raises(StoreError, match="line 1 is longer than 1 MiB"):
+        next(limited_lines(file, path, 2**20))
+
+
+def test_a_stream_without_an_end_is_refused_with_the_limit():
+    path = Path("/dev/zero")
+    with path.open("rb") as file, pytest.raises(StoreError, match="has no end so far, and at most 1 MiB are read"):
+        read_whole(file, path, 2**20)
 
 
 def test_a_results_folder_is_made_for_its_user_alone_and_one_that_is_there_keeps_its_mode(tmp_path):

@@ -135,6 +135,17 @@ def test_a_file_that_fails_while_it_is_read_is_refused_in_a_sentence(tmp_path, m
         list(read_lines(tmp_path, NUMBERS))
 
 
+def test_a_file_of_gigabytes_without_content_is_neither_read_nor_extended(tmp_path):
+    path = tmp_path / NUMBERS.file
+    path.write_text("1\n")
+    os.truncate(path, 40 * 2**30)
+    with pytest.raises(StoreError, match=r"numbers.jsonl line 2 is longer than 256 MiB, more than is read; remove it"):
+        list(read_lines(tmp_path, NUMBERS))
+    with pytest.raises(StoreError, match=r"the last line of .*numbers.jsonl is longer than 256 MiB"):
+        Lines(tmp_path, NUMBERS)
+    assert path.stat().st_size == 40 * 2**30
+
+
 @pytest.fixture
 def synced(monkeypatch):
     """What a file or folder held whenever it was synced."""

@@ -74,3 +74,8 @@ def test_nodes_of_one_type_have_names_of_their_own():
     begun, other = (machine_facts(replace(HOST, host=name), machine(4)) for name in ("n1", "n2"))
     assert machine_differences(begun, other, same_host=True) == ["host is 'n2' instead of 'n1'"]
     assert machine_differences(begun, other, same_host=False) == []
+
+
+def test_groups_that_name_every_cpu_again_and_again_are_refused(tmp_path):
+    with pytest.raises(StoreError, match="its groups name more than 1048560 CPUs; restore or remove it"):
+        written(tmp_path, machine(4), socket_cpus=["0-65535"] * 20)

@@ -221,3 +221,30 @@ def test_equal_times_are_rounded_ones_and_count_as_one_launch(tmp_path):
     assert table.notes[-1].startswith("equal times on 2, 4 cores count as one launch")
     path.write_text("cores,seconds\n1,2.02\n1,2.02\n2,1.1\n")
     assert read_table(path, AS_IT_IS).notes[-1].startswith("equal times on 1 core count as one launch")
+
+
+LONG_NAME = f"BM{' ' * 200_000}[threads=4]"
+TOO_LONG = {
+    "hyperfine": {"results": [{"command": LONG_NAME, "times": [1.0], "parameters": {"threads": "1"}}]},
+    "hyperfine parameter": {
+        "results": [{"command": "x", "times": [1.0], "parameters": {"threads": "1", "x": LONG_NAME}}]
+    },
+    "Google Benchmark": {
+        "context": {},
+        "benchmarks": [{"name": LONG_NAME, "run_type": "iteration", "real_time": 1.0, "time_unit": "s"}],
+    },
+    "pyperf": {"benchmarks": [{"metadata": {"name": LONG_NAME}, "runs": [{"values": [1.0]}]}]},
+}
+
+
+@pytest.mark.parametrize("document", TOO_LONG.values(), ids=TOO_LONG)
+def test_a_name_of_hundreds_of_thousands_of_characters_is_refused(tmp_path, document):
+    with pytest.raises(StoreError, match=r"…' has 20.* characters, more than the 10000 of a name; shorten it"):
+        read_table(written(tmp_path, document), AS_IT_IS)
+
+
+@pytest.mark.parametrize("seconds", [1e-13, 1e10])
+def test_a_time_that_no_clock_measures_is_refused(tmp_path, seconds):
+    document = {"results": [{"command": "x", "times": [seconds], "parameters": {"threads": "1"}}]}
+    with pytest.raises(StoreError, match="a time that is not above 0, from 1e-12 to 1e"):
+        read_table(written(tmp_path, document), AS_IT_IS)

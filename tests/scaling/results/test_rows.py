@@ -25,9 +25,10 @@ from scaling.results.rows import (
     row_to_json,
     schema_of,
 )
+from scaling.study.limits import LEAST_SECONDS, LONGEST_ROW, LONGEST_TEXT, MOST_SECONDS
 from scaling.study.planning import Cohort, Point, Run
 
-times = st.floats(min_value=1e-300, allow_nan=False, allow_infinity=False)
+times = st.floats(LEAST_SECONDS, MOST_SECONDS)
 
 
 @given(
@@ -128,6 +129,37 @@ def test_what_cannot_be_written_again_is_refused_when_it_is_read(path, value):
     if isinstance(value, str):
         with pytest.raises(StoreError):
             row_from_facts(line)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("outcome.step_seconds.0", 1e-13),
+        ("outcome.step_seconds.0", 1e10),
+        ("outcome.turns.0.seconds", 1e-300),
+        ("outcome.turns.0.seconds", 1e300),
+        ("outcome.turns.0.steal_seconds", 1e300),
+        ("outcome.sections.run", 1e300),
+        ("witness.cpu_seconds", -1e300),
+        ("run.quota", 1e-300),
+        ("run.rate", 1e300),
+        ("run.workload", "x" * (LONGEST_TEXT + 1)),
+    ],
+)
+def test_a_number_or_name_beyond_its_limits_is_refused_by_its_key(path, value):
+    line = json.loads(row_to_json(row(step_seconds=(0.1,) * 3, turns=(Turn(1, 3, 0, 0.3),))))
+    *outer, name = (int(key) if key.isdecimal() else key for key in path.split("."))
+    reduce(lambda part, key: part[key], outer, line)[name] = value
+    where = path.replace(".0", "").rpartition(".")[0] if "turns" in path else path.replace(".0", r"\[0\]")
+    with pytest.raises(StoreError, match=rf"^({where}|workload|quota|rate)"):
+        row_from_json(json.dumps(line))
+
+
+def test_a_line_that_no_reader_takes_is_not_written(monkeypatch):
+    monkeypatch.setattr("scaling.results.rows.LONGEST_ROW", 2**20)
+    assert LONGEST_ROW > 2**20
+    with pytest.raises(ValueError, match="the line has 1 MiB, more than the 1 MiB that are read"):
+        row_to_json(row(step_seconds=(0.123456789,) * 150_000))
 
 
 def test_replicas_of_a_pack_with_rates_of_unequal_length_are_refused():

@@ -1,7 +1,8 @@
 import pytest
 
 from scaling.errors import StudyError
-from scaling.study.keys import LONGEST_TOML, parse_duration
+from scaling.study.keys import parse_duration
+from scaling.study.limits import LONGEST_TOML
 from scaling.study.spec import study_from_toml
 
 
@@ -30,7 +31,19 @@ def test_what_is_not_a_duration_is_refused(text):
         parse_duration(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["1h" + " " * 300_000, "9" * 400, " 1 " + "s" * 300_000], ids=["blanks", "digits", "s"]
+)
+def test_a_duration_of_many_characters_is_refused_in_a_short_sentence(text):
+    with pytest.raises(
+        ValueError, match=r"is (longer than the 100 characters of a duration|not a duration)"
+    ) as refused:
+        parse_duration(text + "x")
+    assert len(str(refused.value)) < 250
+
+
 ABSURD = {
+    "many keys": "\n".join(f"x{number} = 1" for number in range(50_000)),
     "open brackets": "workloads = " + "[" * 100_000,
     "nested lists": "workloads = " + "[" * 3000 + "]" * 3000,
     "nested tables": "workloads = " + "{a = " * 3000 + "1" + "}" * 3000,

@@ -47,6 +47,8 @@ def test_an_unknown_key_of_the_cluster_is_refused_too():
         (NODE_TYPE + 'scheduler = "slrum"', "did you mean 'slurm'?"),
         (NODE_TYPE + "nodes = 0", "a number from 1"),
         (NODE_TYPE + 'walltime = "soon"', "a time such as"),
+        (NODE_TYPE + f'walltime = "1h{" " * 300_000}x"', "a time such as"),
+        (NODE_TYPE + f'walltime = "{"9" * 400}"', "a time such as"),
         (NODE_TYPE + 'walltime = "0s"', "a time such as"),
         (NODE_TYPE + 'partition = "a\\n#SBATCH --wrap=x"', "a partition or queue"),
         (NODE_TYPE + 'hosts = ["n1"]\nnodes = 2', "hosts names only 1"),
