@@ -26,7 +26,15 @@ class Special:
     what: str
 
 
-Content = bytes | Link | Special
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """A file that begins with a text and goes on with zeros, which take no room on the disk."""
+
+    head: bytes
+    size: int
+
+
+Content = bytes | Link | Special | Sparse
 Tree = dict[str, Content]
 
 
@@ -341,6 +349,124 @@ def _options_case(chance: Chance, number: int) -> Case:
     )
 
 
+def _limit_case(chance: Chance, number: int) -> Case:
+    """A file that is large, wide, long or full of extreme numbers, and otherwise sound."""
+    make = chance.choice((_large_file, _large_file, _wide_table, _long_name, _long_key, _extreme_numbers))
+    files, name = make(chance)
+    folder = name.partition("/")[0]
+    if name == "study.toml":
+        return _case(chance, number, "limit", ["sweep", name, "--dry-run"], files)
+    if name == "cluster.toml":
+        arguments = ["sweep", "sound.toml", "--cluster", name, "-o", "out", "--no-report"]
+        return _case(chance, number, "limit", arguments, files, ("out",))
+    if name in ("in.csv", "in.json"):
+        command = chance.choice(
+            (["show"], ["fit"], ["capacity", *_sizing(chance)], ["export", "--format", "csv", "-o", "out"])
+        )
+        return _case(chance, number, "limit", [command[0], name, *command[1:]], files, ("out",))
+    arguments, outputs = _reading_command(chance, folder)
+    files |= {f"other/{path}": text for path, text in materials.sweep_folder().items()}
+    return _case(chance, number, "limit", arguments, files, outputs)
+
+
+Made = tuple[Tree, str]
+BLANKS = " " * 200_000
+SIZES = (2 * 2**20, 100 * 2**20, 300 * 2**20, 40 * 2**30)
+
+
+def _some_folder(chance: Chance) -> Tree:
+    made = chance.choices(list(FOLDERS), list(FOLDERS.values()))[0]()
+    return {f"in/{path}": text for path, text in made.items()}
+
+
+def _large_file(chance: Chance) -> Made:
+    files = _some_folder(chance)
+    singles: Tree = {"in.csv": materials.CSV, "in.json": chance.choice(materials.TOOL_FILES)}
+    singles |= {"study.toml": materials.ONE_CORE, "cluster.toml": materials.CLUSTER, "sound.toml": materials.RESUMABLE}
+    name = chance.choice([*files, *("in.csv", "in.json", "study.toml", "cluster.toml")])
+    content = (files | singles)[name]
+    assert isinstance(content, bytes)
+    head = content[: chance.choice((0, 1, len(content) // 2, len(content)))]
+    return (files if name in files else singles) | {name: Sparse(head, len(head) + chance.choice(SIZES))}, name
+
+
+def _wide_table(chance: Chance) -> Made:
+    text = chance.choice((materials.CSV, materials.exported_csv()))
+    wide, place = chance.choice((900, 1100, 60_000)), chance.choice(("", "version_"))
+    head, *lines = text.splitlines()
+    names = b"".join(f",{place}{column}".encode() for column in range(wide))
+    cells = b"," * wide if chance.random() < 0.8 else b""
+    return {"in.csv": b"\n".join([head + names, *(line + cells for line in lines)]) + b"\n"}, "in.csv"
+
+
+def _long_name(chance: Chance) -> Made:
+    name = chance.choice(("BM" + BLANKS, "x" * 200_000, "BM" + BLANKS[:9_000], BLANKS, "[,;" * 3000, "token=" * 50_000))
+    place = chance.choice(("csv", "tool", "rows", "study"))
+    if place == "csv":
+        return {"in.csv": materials.CSV.replace(b",a,", f",{name},".encode())}, "in.csv"
+    if place == "study":
+        return {"study.toml": materials.ONE_CORE.replace(b"calibrated", f"calibrated {name}".encode())}, "study.toml"
+    if place == "rows":
+        files: Tree = {f"in/{path}": text for path, text in materials.sweep_folder().items()}
+        files["in/rows.jsonl"] = b"".join(_row_lines(files)).replace(b"calibrated", f"calibrated {name}".encode())
+        return files, "in/rows.jsonl"
+    text = chance.choice(materials.TOOL_FILES)
+    for known in (b"sort", b"BM"):
+        text = text.replace(known, name.encode())
+    return {"in.json": text}, "in.json"
+
+
+def _long_key(chance: Chance) -> Made:
+    """Durations of many characters, and tables of many keys or in great number."""
+    duration = chance.choice(("1h" + BLANKS, "9" * 400, "1" * 200_000 + "s", BLANKS + "1s", "1:00:00" * 20_000))
+    keys = "".join(f"x{key} = 1\n" for key in range(50_000))
+    tables = "".join(f'[[node_types]]\nname = "a{key % 20_000}"\n' for key in range(20_001))
+    if chance.random() < 0.5:
+        toml = chance.choice((materials.CLUSTER.replace(b"4h", duration.encode()), tables.encode(), keys.encode()))
+        return {"cluster.toml": toml, "sound.toml": materials.RESUMABLE}, "cluster.toml"
+    question = f'question = "{BLANKS}"\n'.encode()
+    toml = chance.choice((keys.encode() + materials.ONE_CORE, question + materials.ONE_CORE))
+    return {"study.toml": toml}, "study.toml"
+
+
+EXTREMES = (1e-320, 1e-300, 1e-31, 1e-13, 1e-12, 1e9, 1.1e9, 1e30, 1e31, 1e300, 1.7e308, -1e300, 2**53, 2**63, 2**64)
+
+
+def _extreme_numbers(chance: Chance) -> Made:
+    """The same number of a line, table or document becomes an extreme one, everywhere or once."""
+    extreme = chance.choice(EXTREMES)
+    place = chance.choice(("csv", "tool", "rows", "rows", "rows"))
+    if place == "csv":
+        lines = materials.CSV.splitlines()
+        column = chance.choice((0, 1))
+        for line in range(1, len(lines)) if chance.random() < 0.5 else [chance.randrange(1, len(lines))]:
+            cells = lines[line].split(b",")
+            cells[column] = repr(extreme).encode()
+            lines[line] = b",".join(cells)
+        return {"in.csv": b"\n".join(lines) + b"\n"}, "in.csv"
+    files: Tree = _some_folder(chance) if place == "rows" else {"in.json": chance.choice(materials.TOOL_FILES)}
+    name = chance.choice([path for path in files if path.endswith((".json", ".jsonl"))])
+    content = files[name]
+    assert isinstance(content, bytes)
+    files[name] = _change_json(chance, content, lambda value: extreme if _is_number(value) else value)
+    return files, name
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _tuning_case(chance: Chance, number: int) -> Case:
+    """A search whose settings somebody edited."""
+    files: Tree = {f"in/{name}": text for name, text in materials.tuned_folder().items()}
+    for _ in range(chance.choice((1, 1, 2))):
+        content = files["in/tuning.json"]
+        assert isinstance(content, bytes)
+        files["in/tuning.json"] = _change_json(chance, content, _change(chance))
+    command = chance.choice((["show", "in"], ["show", "in", "--json"], ["report", "in", "-o", "out"]))
+    return _case(chance, number, "tuning", command, files, ("out",))
+
+
 def _cluster_case(chance: Chance, number: int) -> Case:
     """A hostile cluster file, for a sweep or in a folder."""
     if chance.random() < 0.5:
@@ -378,7 +504,7 @@ def _machine_case(chance: Chance, number: int) -> Case:
         else:
             _corrupt(chance, files, name)
     command = chance.choice((["topology"], ["doctor"], ["place", "--cores", chance.choice(("1", "2", "4"))]))
-    return _case(chance, number, "machine", [*command, "--root", "root", *_json(chance)], files)
+    return _case(chance, number, "machine", ["machine", *command, "--root", "root", *_json(chance)], files)
 
 
 Maker = Callable[[Chance, int], Case]
@@ -395,6 +521,8 @@ MAKERS: dict[Maker, int] = {
     _options_case: 18,
     _cluster_case: 5,
     _machine_case: 5,
+    _limit_case: 14,
+    _tuning_case: 4,
 }
 
 
@@ -452,7 +580,8 @@ def _corrupt(chance: Chance, files: Tree, name: str) -> None:
     if way < 0.05:
         files.pop(name, None)
     elif way < 0.12 and name.startswith("in/"):
-        links = ("bystander", "bystander.d", "nowhere", "/dev/null", "/dev/zero", "/proc/self/mem", name)
+        sound = f"other/{name.rpartition('/')[2]}"
+        links = ("bystander", "bystander.d", "nowhere", "/dev/null", "/dev/zero", "/proc/self/mem", name, sound)
         contents: list[Content] = [Special("pipe"), Special("folder"), *map(Link, links)]
         files[name] = chance.choice(contents)
     elif way < 0.35:
@@ -490,11 +619,26 @@ def _corrupt_json_lines(chance: Chance, text: bytes) -> bytes:
     if not paths:
         return _corrupt_bytes(chance, text)
     path, change = chance.choice(paths), _change(chance)
-    chosen = parsed if way < 0.6 else [chance.choice(parsed)]
+    return _written(parsed, parsed if way < 0.6 else [chance.choice(parsed)], path, change)
+
+
+def _written(parsed: list[Any], chosen: list[Any], path: tuple[Any, ...], change: Callable[[Any], Any]) -> bytes:
     for value in chosen:
         _apply(value, path, change)
     written = "\n".join(json.dumps(value) for value in parsed) + "\n"
     return written.replace(f'"{DEEP}"', "[" * 5000 + "]" * 5000).encode()
+
+
+def _change_json(chance: Chance, text: bytes, change: Callable[[Any], Any]) -> bytes:
+    """Change a value of one line, or the same value of all; the text is sound."""
+    try:
+        parsed = [json.loads(text)]
+    except ValueError:
+        parsed = [json.loads(line) for line in text.splitlines() if line.strip()]
+    paths = sorted(_paths(chance.choice(parsed), 6), key=repr) if parsed else []
+    if not paths:
+        return text
+    return _written(parsed, parsed if chance.random() < 0.5 else [chance.choice(parsed)], chance.choice(paths), change)
 
 
 def _paths(value: Any, limit: int = 4) -> list[tuple[Any, ...]]:

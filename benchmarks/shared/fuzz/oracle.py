@@ -29,7 +29,7 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator, ValidationError
 
-from benchmarks.shared.fuzz.cases import Case, Content, Link
+from benchmarks.shared.fuzz.cases import Case, Content, Link, Sparse
 from scaling.cli.main import COMMANDS, main
 from scaling.features import resolve
 from scaling.reporting.schemas import json_schema, outputs
@@ -38,7 +38,11 @@ from scaling.running.marks import is_zombie
 
 STATUSES = (0, 1, 2, 3, 130)
 UNCAUGHT = 70
-MORE_MEMORY = 4 << 30
+# Limits of a case: address space beyond that of the libraries, and CPU time.
+MORE_MEMORY = 1 << 30
+CPU_SECONDS = 20
+# Larger files are compared by their size and time.
+MOST_HASHED = 1 << 20
 # C0 without tab and newline, DEL, and C1 as UTF-8 writes it.
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
 BYSTANDERS = {"bystander": b"not yours\n", "bystander.d/kept": b"nor this\n"}
@@ -100,10 +104,12 @@ def _left_files(sandbox: Path) -> list[Path]:
 
 def _json_faults(case: Case, ended: _End) -> list[str]:
     """What is wrong with JSON on stdout."""
-    if "--json" not in case.arguments or ended.status not in (0, 1) or case.arguments[0] not in outputs():
+    words = case.arguments[:1], case.arguments[:2]
+    command = next((name for name in map(" ".join, words) if name in outputs()), None)
+    if "--json" not in case.arguments or ended.status not in (0, 1) or command is None:
         return []
     try:
-        _validator(case.arguments[0]).validate(json.loads(ended.out, parse_constant=_no_json))
+        _validator(command).validate(json.loads(ended.out, parse_constant=_no_json))
     except (ValueError, ValidationError) as error:
         return [f"JSON: {str(error).splitlines()[0][:200]}"]
     return []
@@ -137,6 +143,9 @@ def _put(path: Path, content: Content, work: Path) -> None:
         path.write_bytes(content)
     elif isinstance(content, Link):
         path.symlink_to(work / content.target)
+    elif isinstance(content, Sparse):
+        path.write_bytes(content.head)
+        os.truncate(path, content.size)
     elif content.what == "pipe":
         os.mkfifo(path)
     else:
@@ -204,6 +213,7 @@ def _enter(sandbox: Path, encoding: str) -> None:
     tempfile.tempdir = None
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MORE_MEMORY,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -221,6 +231,8 @@ def _snapshot(work: Path) -> dict[str, tuple[object, ...]]:
 
 def _facts(path: Path) -> tuple[object, ...]:
     facts = path.lstat()
+    if facts.st_size > MOST_HASHED:
+        return facts.st_mode, facts.st_mtime_ns, facts.st_size
     if stat.S_ISREG(facts.st_mode):
         return facts.st_mode, facts.st_mtime_ns, hashlib.sha256(path.read_bytes()).digest()
     return (facts.st_mode, str(path.readlink())) if path.is_symlink() else (facts.st_mode,)
@@ -236,6 +248,8 @@ def _changes(
 def _status_faults(status: int | None, err: bytes) -> list[str]:
     if status is None:
         return ["no end in time"]
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
+        return [f"more than {CPU_SECONDS} s of CPU time"]
     faults = [] if status in STATUSES else [f"status {status}"]
     return [*faults, "traceback"] if b"Traceback (most recent call last)" in err else faults
 
