@@ -150,7 +150,8 @@ def _excess_cpu_time(witness: Witness, circumstances: Circumstances) -> float | 
     return (used - SLACK_SECONDS) / could - 1
 
 
-@lru_cache(4096)
+# A folder has a few lists, and each may name every CPU, which takes megabytes.
+@lru_cache(64)
 def _cpus(text: str) -> CpuSet:
     """The CPUs of a list; empty if it is malformed."""
     try:
