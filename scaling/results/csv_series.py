@@ -14,14 +14,23 @@ from statistics import median
 from scaling.analysis.series import Observation, Series, table_key
 from scaling.errors import StoreError, count, excerpt
 from scaling.results.files import limited_lines, open_input
-from scaling.study.limits import LEAST_SECONDS, LONGEST_LINE, LONGEST_TEXT, MOST_COLUMNS, MOST_CORES, MOST_SECONDS
+from scaling.study.limits import (
+    LEAST_CORES,
+    LEAST_SECONDS,
+    LONGEST_LINE,
+    LONGEST_TEXT,
+    MOST_COLUMNS,
+    MOST_CORES,
+    MOST_SECONDS,
+)
 
 KNOWN = ("cores", "seconds", "throughput", "series", "launch")
 # A column with more different values than this does not hold core counts.
 MOST_COUNTS = 5000
 
+# The least and the most of a column.
 RANGES = {
-    "cores": (LEAST_SECONDS, MOST_CORES),
+    "cores": (LEAST_CORES, MOST_CORES),
     "seconds": (LEAST_SECONDS, MOST_SECONDS),
     "throughput": (1 / MOST_SECONDS, 1 / LEAST_SECONDS),
 }

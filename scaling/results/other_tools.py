@@ -20,7 +20,7 @@ from scaling.analysis.series import Observation, Series, table_key, threads_on
 from scaling.errors import StoreError, count, excerpt
 from scaling.results.csv_series import read_csv_series
 from scaling.results.files import OWN_FILES, open_input, read_whole
-from scaling.study.limits import LEAST_SECONDS, LONGEST_TEXT, MOST_CORES, MOST_SECONDS, is_time
+from scaling.study.limits import LEAST_CORES, LEAST_SECONDS, LONGEST_TEXT, MOST_CORES, MOST_SECONDS, is_time
 from scaling.study.privacy import without_secrets
 
 # Default names of the parameter for the number of cores.
@@ -231,7 +231,7 @@ class CoreCounts:
             cores = float(str(value))
         except ValueError:
             cores = 0.0
-        if not LEAST_SECONDS <= cores <= MOST_CORES:
+        if not LEAST_CORES <= cores <= MOST_CORES:
             names = " or ".join(self.names)
             raise StoreError(
                 f"{self.path}: {names} is '{excerpt(str(value))}', but must be a number above 0, at most {MOST_CORES:g}"

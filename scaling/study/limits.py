@@ -24,7 +24,7 @@ LONGEST_DURATION = 100
 # Seconds of a step or a launch: no clock is as fine, and no sweep as long.
 LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e9
 # Cores of another tool's file.
-MOST_CORES = 1e6
+LEAST_CORES, MOST_CORES = 1e-6, 1e6
 # Every other measured or requested amount, such as joules, instructions and prices.
 LEAST_AMOUNT, MOST_AMOUNT = 1e-30, 1e30
 

@@ -144,7 +144,7 @@ def test_columns_that_are_not_there_are_refused(tmp_path, columns, sentence):
         ("cores,seconds\n1,1e-13\n", "column seconds: 1e-13 is not a number above 0, from 1e-12 to 1e+09"),
         ("cores,seconds\n1,1e10\n", "column seconds: 1e10 is not a number above 0, from 1e-12 to 1e+09"),
         ("cores,throughput\n1,1e13\n", "column throughput: 1e13 is not a number above 0, from 1e-09 to 1e+12"),
-        ("cores,seconds\n1e7,1\n", "column cores: 1e7 is not a number above 0, from 1e-12 to 1e+06"),
+        ("cores,seconds\n1e7,1\n", "column cores: 1e7 is not a number above 0, from 1e-06 to 1e+06"),
         (f"cores,seconds,series\n1,1,{'x' * 10_001}\n", "column series: a name has 10001 characters, more than 10000"),
         (f"cores,seconds{',x' * 60_000}\n1,1\n", "line 1 has 60002 columns, more than 1000; leave out unused ones"),
         ("cores,seconds\n" + "1" * 2**21, "line 2 is longer than 1 MiB"),
