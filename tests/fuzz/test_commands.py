@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.shared.fuzz import oracle
-from benchmarks.shared.fuzz.cases import Case, case
+from benchmarks.shared.fuzz.cases import Case, Sparse, case
 
 SEED, CASES, PER_TEST = 2, 300, 25
 
@@ -38,6 +38,25 @@ def test_a_traceback_is_a_fault(monkeypatch):
 
 def test_a_hang_is_a_fault(monkeypatch):
     assert faults(monkeypatch, signal.pause, 0.1) == ("no end in time",)
+
+
+def test_more_processor_time_than_a_case_may_take_is_a_fault(monkeypatch):
+    def spin():
+        while True:
+            pass
+
+    monkeypatch.setattr(oracle, "CPU_SECONDS", 1)
+    assert faults(monkeypatch, spin) == ("more than 1 s of CPU time",)
+
+
+def test_more_memory_than_a_case_may_take_is_a_fault(monkeypatch):
+    assert faults(monkeypatch, lambda: bytes(2 * oracle.MORE_MEMORY)) == ("status 70", "traceback")
+
+
+def test_a_file_of_gigabytes_takes_no_room_and_is_no_change(monkeypatch):
+    monkeypatch.setattr(oracle, "main", lambda: None)
+    large = Case(1, "test", ("show",), {"in/rows.jsonl": Sparse(b"{}", 40 * 2**30)})
+    assert oracle.judge(large).faults == ()
 
 
 def test_an_unknown_status_is_a_fault(monkeypatch):

@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from benchmarks.shared.fuzz import materials
@@ -339,14 +340,9 @@ def _options_case(chance: Chance, number: int) -> Case:
     for option in chance.choices(OPTIONS[command], k=chance.choice((1, 1, 2, 3))):
         words += [option] if option in FLAGS else [option, chance.choice(OPTION_WORDS.get(option, []) + WORDS)]
     words += [word for text in subject for word in text.split()]
-    return _case(
-        chance,
-        number,
-        "options",
-        [*command.split(), *words],
-        files,
-        ("in/figures", "in/report.html", *(f"in/rows.{one}" for one in materials.FORMATS), "out"),
-    )
+    named = [value for option, value in pairwise(words) if option == "-o"]
+    usual = ("in/figures", "in/report.html", *(f"in/rows.{one}" for one in materials.FORMATS), "out")
+    return _case(chance, number, "options", [*command.split(), *words], files, (*usual, *named))
 
 
 def _limit_case(chance: Chance, number: int) -> Case:
