@@ -4,9 +4,11 @@ The process of the run is pinned to the CPUs of the point, and so is the server.
 if there are any.
 """
 
+import fcntl
 import os
 import re
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -32,6 +34,10 @@ Sample = tuple[float, int]
 
 HOST = "127.0.0.1"
 SECONDS_BETWEEN_LOOKS = 0.02
+SECONDS_BETWEEN_PIECES = 0.001
+PIPE_BYTES = 1 << 20
+# `ready` may match text of this length.
+LONGEST_MATCH = 1 << 16
 # Sampling threads at this interval costs less than a hundredth of a CPU.
 SECONDS_BETWEEN_SAMPLES = 0.2
 # Time for the server's processes to end after the server.
@@ -63,7 +69,7 @@ class Server(Command):
         **how: Any,
     ) -> None:
         super().__init__(argv, 1, **how)
-        self.serve, self.ready, self.ready_seconds = serve, ready and re.compile(ready.encode()), ready_seconds
+        self.serve, self.ready, self.ready_seconds = serve, re.compile(ready.encode()) if ready else None, ready_seconds
         self.stop_seconds = stop_seconds
         self.latency, self.files, self.values = latency, files, values
         self.patterns |= {name: re.compile(pattern.encode()) for name, pattern in latency.items()}
@@ -72,13 +78,13 @@ class Server(Command):
         self.cpus, self.load_cpus = frozenset(os.sched_getaffinity(0)), parse_list(others)
         self.figures: dict[str, list[float]] = {}
         self.server: subprocess.Popen[bytes] | None = None
-        self.folder, self.output = Path(), Path()
+        self.output: _Output | None = None
+        self.folder = Path()
         self.used: dict[str, float] = {}
 
     def prepare(self) -> None:
         """Start the server, wait until it is ready, and execute the warm-up loads."""
         self.folder = Path(mkdtemp(prefix="service-"))
-        self.output = Path(mkdtemp(prefix="output-")) / "server.log"
         self._fill_in()
         with self.cleaned_up():
             self.run_beside(self.setup)
@@ -155,7 +161,8 @@ class Server(Command):
         """Start the server in this process's group, which is paused between turns, and wait until it is ready."""
         if not self.own_port and _answers(self.port):
             raise ProgramError(f"port {self.port} is already in use; end the process that uses it")
-        with self.output.open("wb") as output:
+        self.output = _Output(self.ready, self.load_cpus)
+        with self.output.opened() as output:
             self.server = subprocess.Popen(
                 self.serve, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self.env, cwd=self.cwd
             )
@@ -170,10 +177,12 @@ class Server(Command):
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
     def _is_ready(self) -> bool:
-        return bool(self.ready.search(self.output.read_bytes())) if self.ready else _answers(self.port)
+        assert self.output is not None
+        return self.output.is_ready if self.ready else _answers(self.port)
 
     def _show_output(self) -> None:
-        sys.stderr.write(self.output.read_bytes()[-TAIL_BYTES:].decode(errors="replace"))
+        assert self.output is not None
+        sys.stderr.write(self.output.tail().decode(errors="replace"))
 
     def _check_alive(self, when: str) -> None:
         if self.server is not None and self.server.poll() is not None:
@@ -200,6 +209,65 @@ class Server(Command):
         if _wait_while(lambda: _answers(self.port)):
             words.append(f"port {self.port}, which still answers,")
         return " and ".join(words)
+
+
+class _Output(threading.Thread):
+    """Reads what the server prints, on other CPUs if there are any, searches it for a pattern, and keeps its end."""
+
+    def __init__(self, pattern: re.Pattern[bytes] | None, cpus: frozenset[int]) -> None:
+        super().__init__(daemon=True)
+        self.pattern, self.cpus = pattern, cpus
+        self.is_ready = False
+        self.kept, self.is_cut = b"", False
+        self.one_at_a_time = threading.Lock()
+        self.source, self.sink = os.pipe()
+        os.set_blocking(self.source, False)
+        with suppress(OSError):  # more than this user may have
+            fcntl.fcntl(self.source, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+    @contextmanager
+    def opened(self) -> Iterator[int]:
+        """The end of the pipe for the server; afterwards it is read."""
+        try:
+            yield self.sink
+        finally:
+            os.close(self.sink)
+            self.start()
+
+    def run(self) -> None:
+        """Read until the server and its processes have ended."""
+        os.sched_setaffinity(0, self.cpus)
+        poll = select.poll()
+        poll.register(self.source, select.POLLIN)
+        size = PIPE_BYTES
+        while size:
+            poll.poll()
+            size = self._read()
+            # Many short lines are read together, and a flood leaves time for the load.
+            time.sleep(SECONDS_BETWEEN_LOOKS if size < LONGEST_MATCH else SECONDS_BETWEEN_PIECES)
+
+    def tail(self) -> bytes:
+        """The end of what has been printed so far."""
+        self._read()
+        return self.kept[-TAIL_BYTES:]
+
+    def _read(self) -> int:
+        """Read what the pipe holds, without waiting; returns its size, which is 0 at the end of the output."""
+        with self.one_at_a_time:
+            try:
+                piece = os.read(self.source, PIPE_BYTES)
+            except BlockingIOError:
+                return 1
+            text = self.kept + piece
+            self._search(text)
+            self.is_cut = self.is_cut or len(text) > LONGEST_MATCH
+            self.kept = text[-LONGEST_MATCH:]
+            return len(piece)
+
+    def _search(self, text: bytes) -> None:
+        if self.pattern and not self.is_ready:
+            # The first byte of a text that is cut is not the beginning of the output, which ^ matches.
+            self.is_ready = self.pattern.search(text, int(self.is_cut)) is not None
 
 
 class _Busiest(threading.Thread):

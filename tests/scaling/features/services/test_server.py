@@ -1,6 +1,7 @@
 """A tiny server under a tiny load, and what becomes of the faults of either."""
 
 import os
+import re
 import socket
 import sys
 import time
@@ -169,6 +170,46 @@ def test_a_port_that_answers_before_its_server_is_somebody_elses():
     with socket.create_server(("127.0.0.1", 0)) as other:
         row = row_of(service(port=other.getsockname()[1]))
     assert "is already in use" in row.outcome.reason or ""
+
+
+def test_the_output_of_a_server_takes_no_disk(tmp_path):
+    flood = "head -c 50000000 /dev/zero | tr '\\0' x; exec \"$@\""
+    use = f'du -sk "$TMPDIR" >> {tmp_path / "log"}; exec "$@"'
+    row = row_of(
+        service(
+            serve=["sh", "-c", flood, "sh", sys.executable, TINY, "serve", "{port}"],
+            load=["sh", "-c", use, "sh", sys.executable, TINY, "load", "{port}", "{clients}"],
+            ready="xready on",
+        )
+    )
+    assert row.outcome.status == "ok", row.outcome.reason
+    assert max(int(line.split()[0]) for line in (tmp_path / "log").read_text().splitlines()) < 2000
+
+
+def test_the_end_of_what_a_server_printed_is_shown_when_it_ends():
+    row = row_of(service(serve=["sh", "-c", "yes | head -c 3000000; echo the end; exit 3"]))
+    assert "status 3 before" in row.outcome.reason
+    assert row.outcome.stderr_tail.endswith("y\nthe end\n")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "pieces", "is_ready"),
+    [
+        ("rea+dy$", [b"re", b"ad", b"y"], True),
+        ("^y", [b"x", b"y" * 10], False),
+        ("^y", [b"x" * server.LONGEST_MATCH, b"y" * server.LONGEST_MATCH, b"y"], False),
+        (f"ab.{{{server.LONGEST_MATCH - 10}}}c", [b"b" * 9 + b"a", b"b" * server.LONGEST_MATCH, b"c"], False),
+        ("a(?s:.*)c", [b"x" * server.LONGEST_MATCH, b"a", b"b" * 1000, b"c"], True),
+    ],
+)
+def test_a_pattern_is_searched_across_pieces_of_the_output(pattern, pieces, is_ready):
+    output = server._Output(re.compile(pattern.encode()), frozenset(os.sched_getaffinity(0)))
+    for piece in pieces:
+        os.write(output.sink, piece)
+        output.tail()
+    assert output.is_ready is is_ready
+    for fd in (output.source, output.sink):
+        os.close(fd)
 
 
 def test_a_process_whose_name_is_cut_within_a_character_has_times(cut_name):
