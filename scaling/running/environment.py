@@ -48,7 +48,7 @@ CHECK_SECONDS = 60.0
 
 
 def environment(
-    run: Run, inherited: Mapping[str, str], mark: str, arch: str, scratch: str, generation: int | None = None
+    run: Run, inherited: Mapping[str, str], marks: str, arch: str, scratch: str, generation: int | None = None
 ) -> dict[str, str]:
     """The variables of a run's process; forked processes of a generation have their server's."""
     shell = {name: value for name, value in inherited.items() if name in INHERITED or name.startswith("LC_")}
@@ -65,7 +65,7 @@ def environment(
         **_device_variables(run.point, inherited),
         ONEDNN: inherited.get(ONEDNN, "1" if arch == "x86_64" else "0") if onednn is None else str(int(onednn)),
         **thread_variables(run.point),
-        MARK: mark,
+        MARK: marks,
         SCRATCH: scratch,
         PADDING: "x" * length,
     }

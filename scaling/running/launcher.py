@@ -25,7 +25,7 @@ from scaling.machine.kernel_files import read_text
 from scaling.machine.topology import parse_list
 from scaling.results.rows import Figure, Outcome, Sections
 from scaling.running import processes
-from scaling.running.marks import MARK
+from scaling.running.marks import MARK, innermost
 from scaling.running.messages import (
     READY,
     RESULT,
@@ -73,7 +73,7 @@ class ChildSpec:
     @property
     def mark(self) -> str:
         """The mark of its sweep."""
-        return self.environment[MARK]
+        return innermost(self.environment[MARK])
 
     @property
     def cpus(self) -> frozenset[int]:

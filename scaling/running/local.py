@@ -31,6 +31,7 @@ from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns, wait_for_caps
 from scaling.running.environment import PADDING, SCRATCH, environment, row_variables, server_variables, thread_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, launch, not_started, spawn
+from scaling.running.marks import marks_within
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.pack import PackSpec
 from scaling.running.power_meter import MeteredRun, PowerMeter
@@ -325,7 +326,8 @@ class LocalEngine(Surroundings):
         return PackSpec(tuple(children), shares, run.point.measured_replicas)
 
     def _environment(self, run: Run, generation: int | None) -> dict[str, str]:
-        return environment(run, os.environ, self.mark, self.machine.arch, str(self.scratch.runs), generation)
+        marks, scratch = marks_within(self.mark), str(self.scratch.runs)
+        return environment(run, os.environ, marks, self.machine.arch, scratch, generation)
 
     def _child_spec(self, run: Run, variables: dict[str, str], beside: CpuSet | None = None) -> ChildSpec:
         """The specification of a process; `beside` are the CPUs of the other replicas of its pack."""
