@@ -28,7 +28,7 @@ from scaling.machine.kernel_files import quota_parents
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import Row
 from scaling.results.store import read_rows
-from scaling.running.quota_groups import QuotaGroups
+from scaling.running.quota_groups import ControlGroups
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
 
@@ -165,7 +165,7 @@ def _words(command: str, folder: Path, start: str) -> list[str]:
 def can_limit() -> bool:
     """Whether control groups with a quota can be made here."""
     try:
-        QuotaGroups([1.0], "probe")
+        ControlGroups([1.0], "probe")
     except StudyError:
         return False
     return True

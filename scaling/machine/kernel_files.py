@@ -99,6 +99,12 @@ def quota_parents(root: Path) -> list[Path]:
     ]
 
 
+def own_groups(root: Path, controller: str) -> list[Path]:
+    """Our group in each hierarchy that may have this controller."""
+    visible = [own if own.is_dir() else mount for mount, own in _hierarchies(root, controller)]
+    return [folder for folder in visible if folder.is_dir()]
+
+
 def memory_headroom(root: Path) -> float:
     """The bytes that our group and its ancestors may still allocate, cached files included; infinite if unlimited."""
     versions = (("memory.max", "memory.current", ""), ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"))
@@ -130,7 +136,13 @@ def _quota(folder: Path) -> float | None:
 
 
 def _folders(root: Path, controller: str) -> Iterator[Path]:
-    """The visible folders of our group and its ancestors, ours first.
+    """The visible folders of our group and its ancestors, ours first."""
+    for mount, own in _hierarchies(root, controller):
+        yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(mount))
+
+
+def _hierarchies(root: Path, controller: str) -> Iterator[tuple[Path, Path]]:
+    """The mount and our group of each hierarchy that may have a controller.
 
     In a container the path in /proc/self/cgroup may lead outside the mount: then only the mount's own folder exists,
     and it is the container's group.
@@ -145,5 +157,4 @@ def _folders(root: Path, controller: str) -> Iterator[Path]:
             continue
         mount = next((mount for mount in mounts if mount.is_dir()), None)
         if mount is not None:
-            own = mount / path.strip("/")
-            yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(mount))
+            yield mount, mount / path.strip("/")

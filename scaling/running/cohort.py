@@ -131,7 +131,7 @@ def take_turns(
 
     `sizes` holds the memory sizes from earlier cohorts of the workload, and is updated.
     """
-    spared = processes.children()
+    orphans = processes.Orphans(specs[0].child.mark)
     members = [_Member(spec) for spec in specs]
     run = _CohortRun(turns, order, surroundings or Surroundings(), sizes or ProcessSizes())
     living = [[member] for member in order.sample(members, len(members))] if turns.alone else [members]
@@ -142,7 +142,7 @@ def take_turns(
         for member in members:
             if member.alive:
                 _end(member)
-        left = processes.end_children(specs[0].child.mark, spared | processes.OWNED)
+        left = orphans.end(dict.fromkeys(group for spec in specs for group in spec.child.groups))
     results = [(member, member.result or not_started(StartError("the cohort was ended before"))) for member in members]
     return [
         _part(fail_if_left(left, result), member.turn_caps, index, len(member.spec.caps))

@@ -24,7 +24,7 @@ from scaling.analysis.witness import Witness
 from scaling.machine.kernel_files import read_text
 from scaling.machine.topology import parse_list
 from scaling.results.rows import Figure, Outcome, Sections
-from scaling.running import processes
+from scaling.running import processes, quota_groups
 from scaling.running.marks import MARK, innermost
 from scaling.running.messages import (
     READY,
@@ -51,6 +51,7 @@ LARGEST_PIPE_BYTES = 1 << 20
 TAIL_BYTES = 4096
 LONGEST_REPLY_BYTES = 256 * 2**20
 LONGEST_STEP_SECONDS = 1e9
+MOST_NAMED = 3
 
 # Parts of an outcome that a child's reply has under the same names.
 AS_REPLIED = (
@@ -61,7 +62,7 @@ AS_REPLIED = (
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """A run and the way to start its child; a program gets additional variables."""
+    """A run and the way to start its child; a program gets additional variables, `guard` is its control group."""
 
     request: RunRequest
     policy: Policy | None
@@ -69,6 +70,12 @@ class ChildSpec:
     environment: Mapping[str, str]
     python: str = sys.executable
     program_variables: Mapping[str, str] | None = None
+    guard: str | None = None
+
+    @property
+    def groups(self) -> list[str]:
+        """The control groups of its processes."""
+        return [group for group in (self.guard, self.request.group) if group is not None]
 
     @property
     def mark(self) -> str:
@@ -175,14 +182,14 @@ _Output = dict[str, bytearray]
 
 def launch(spec: ChildSpec, start: StartChild = spawn) -> LaunchResult:
     """Make one run in its own process, and leave no process behind in any case."""
-    spared = processes.children()
+    orphans = processes.Orphans(spec.mark)
     cpu_before = time.process_time()
     child = Child(spec, start)
     try:
         child.wait()
     finally:
         child.end()
-        left = processes.end_children(spec.mark, spared | processes.OWNED)
+        left = orphans.end(spec.groups)
     return fail_if_left(left, child.result(time.process_time() - cpu_before))
 
 
@@ -190,13 +197,17 @@ def fail_if_left(left: Sequence[str], result: LaunchResult) -> LaunchResult:
     """The result of a run, failed if it has left processes behind, since these run beside the next runs."""
     if not left:
         return result
-    reason = (
-        f"it left {', '.join(left)} running, which this user cannot end; use a program that does not change its user"
-    )
+    reason = f"it left {_some(left)} running, which this user cannot end; use a program that does not change its user"
     outcome = result.outcome
     if outcome.status != "ok":
         return replace(result, outcome=replace(outcome, reason=f"{outcome.reason}; {reason}"))
     return replace(result, outcome=Outcome("failed", reason, sections=Sections(wall=outcome.sections.wall)), traced=())
+
+
+def _some(left: Sequence[str]) -> str:
+    """The first processes by name, and the number of others."""
+    others = len(left) - MOST_NAMED
+    return f"{', '.join(left[:MOST_NAMED])} and {others} others" if others > 0 else ", ".join(left)
 
 
 class WorkerProcess:
@@ -384,6 +395,7 @@ def _start_and_wait(
         state.known.set()
         for name in CHILD_ENDS:
             os.close(ends.pop(name))
+        quota_groups.guard(spec.guard, state.pid)
         with suppress(BrokenPipeError):  # it has ended already
             send(control_fd, spec.request)
         with suppress(ChildProcessError):  # the calling program waits for any child, and has taken its status

@@ -35,7 +35,7 @@ from scaling.running.marks import marks_within
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.pack import PackSpec
 from scaling.running.power_meter import MeteredRun, PowerMeter
-from scaling.running.quota_groups import QuotaGroups
+from scaling.running.quota_groups import ControlGroups
 from scaling.running.reaper import Reaper, Scratch
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.running.starting import StartError
@@ -89,16 +89,17 @@ class LocalEngine(Surroundings):
         self.version = version("cpu-scaling")
         self.notify = notify
         quotas = [quota for quota in study.quota if isinstance(quota, float)]
-        self.groups = QuotaGroups(quotas, self.mark) if quotas else None
         self.keep_power = keep_power
         self.root = root
         self.meter: PowerMeter | None = None
         wanted = caps_of(study)
         self.caps = PowerCaps(wanted, root) if any(map(any, wanted)) else None
         self.scratch = Scratch()
+        self.groups = ControlGroups(quotas, marks_within(self.mark))
+        self.groups.make_guard()
         held = (*held_open, self.caps.lock_fd) if self.caps else held_open
         self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)
-        self.servers = Servers()
+        self.servers = Servers(self.groups.guard)
         self.sizes: defaultdict[Hashable, ProcessSizes] = defaultdict(ProcessSizes)
         self.discarded: set[str] = set()  # programs whose output has no figures, and slows them down if it is read
         self.adopted_before = processes.adopt_orphans()  # last, since only an engine that was made is closed
@@ -109,7 +110,7 @@ class LocalEngine(Surroundings):
     def __exit__(self, *_: object) -> None:
         _move_to(self.own_cpus)
         self.servers.close()
-        self._remove_groups()
+        self.groups.remove()
         if self.meter:
             self.meter.close()
         for problem in self.caps.close() if self.caps else ():
@@ -133,7 +134,7 @@ class LocalEngine(Surroundings):
     def _execute(self, run: Run) -> TracedRow:
         self.leave(frozenset(run.flat_cpus))
         started_at = _now()
-        self._remove_groups()
+        self.groups.remove()
         spec = self._spec(run)
         try:
             self._clear_up()
@@ -158,7 +159,7 @@ class LocalEngine(Surroundings):
     def _execute_cohort(self, runs: Sequence[Run]) -> Iterator[Row]:
         """Execute runs that take turns, and yield their rows when all have ended."""
         started_at = _now()
-        self._remove_groups()
+        self.groups.remove()
         order = random.Random(f"{self.study.seed} {runs[0].cohort}")
         by_process = _by_process(runs)
         firsts = [sharing[0] for sharing in by_process]
@@ -274,10 +275,6 @@ class LocalEngine(Surroundings):
             self.notify(f"the process that would clean up after this sweep was {ended}; a new one has replaced it")
         self.scratch.empty()
 
-    def _remove_groups(self) -> None:
-        if self.groups:
-            self.groups.remove()
-
     def _begin_servers(self, runs: Sequence[Run], specs: Sequence[ChildSpec | PackSpec]) -> None:
         """Let the servers of all forked runs, and of later generations, import at once on all available CPUs."""
         self.leave(frozenset())
@@ -341,6 +338,7 @@ class LocalEngine(Surroundings):
             environment=variables,
             python=run.python or sys.executable,
             program_variables=_program_variables(program, run.point, cpus) if program else None,
+            guard=self.groups.guard,
         )
 
     def _request(self, run: Run, cpus: CpuSet, beside: CpuSet | None, variables: Mapping[str, str]) -> RunRequest:
@@ -381,7 +379,7 @@ class LocalEngine(Surroundings):
             warmup=run.warmup,
             traced=run.traced,
             takes_turns=run.cohort is not None or beside is not None,
-            group=None if point.quota is None else self._make_group(point.quota),
+            group=None if point.quota is None else self.groups.make(point.quota),
             beside=format_list(beside or others),
             variables={
                 **thread_variables(point),
@@ -391,11 +389,6 @@ class LocalEngine(Surroundings):
             # A process stays in its control group, and the replicas of a pack start at once.
             waits_again=bool(program) and point.quota is None and beside is None,
         )
-
-    def _make_group(self, quota: float) -> str:
-        """Make the control group of a run, whose quota may be missing from the study: a comparison has two studies."""
-        self.groups = self.groups or QuotaGroups([quota], self.mark)
-        return self.groups.make(quota)
 
     def _program(self, run: Run) -> Program | None:
         """The program of a run, which may be missing from the study."""

@@ -39,6 +39,11 @@ class PackSpec:
         return self.replicas[0].mark
 
     @property
+    def groups(self) -> list[str]:
+        """The control groups of its processes."""
+        return [group for replica in self.replicas for group in replica.groups]
+
+    @property
     def cpus(self) -> frozenset[int]:
         """The CPUs of all replicas."""
         return union(replica.request.cpus for replica in self.replicas)

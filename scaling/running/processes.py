@@ -7,14 +7,18 @@ destructor, and in a library with a lock held.
 import ctypes
 import os
 import signal
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 import psutil
 
 from scaling.errors import visible
+from scaling.running import quota_groups
 from scaling.running.marks import wears_mark
 
 SET_CHILD_SUBREAPER, GET_CHILD_SUBREAPER = 36, 37  # from <linux/prctl.h>
@@ -22,6 +26,13 @@ REQUESTS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # Children whose status a thread of this process waits for.
 OWNED: set[int] = set()
+
+# Pauses between looks at children of which none can be reaped.
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.001, 0.1
+
+# A killed process can take a moment to die; a process that waits on a broken disk may never die.
+LONGEST_END_SECONDS = 5.0
+EMPTY_LOOKS = 2
 
 
 def adopt_orphans(adopt: bool = True) -> bool:
@@ -68,24 +79,103 @@ def end_group(leader: int) -> bool:
     return True
 
 
-def end_children(mark: str, spared: set[int]) -> list[str]:
-    """Kill and reap our children with a mark, except the spared; returns descriptions of other users' processes.
+class Orphans:
+    """The processes with a mark that become this one's children, apart from those that it has when this begins.
 
-    The children of killed processes become ours, so this repeats until no new process appears.
+    They are reaped as soon as they end, so that they use up no process numbers, and ended with the run that left them.
+    """
+
+    def __init__(self, mark: str) -> None:
+        self._mark, self._spared = mark, children()
+        self._of = threading.get_native_id()
+        _REAPED.append(self)
+        _SOME_ARE_REAPED.set()
+        if not any(thread.name == REAPER for thread in threading.enumerate()):
+            threading.Thread(target=_reap_orphans, name=REAPER, daemon=True).start()
+
+    def end(self, groups: Iterable[str] = ()) -> list[str]:
+        """End them all, and all processes of control groups; returns descriptions of those that are left."""
+        spared = self._spared | OWNED
+        try:
+            quota_groups.end_processes(groups, spared)
+            return end_children(self._mark, spared)
+        finally:
+            _REAPED.remove(self)
+            if not _REAPED:
+                _SOME_ARE_REAPED.clear()
+
+    def reap(self, pids: Iterable[int]) -> bool:
+        """Reap the orphans among some children that have ended; returns whether there was one."""
+        with suppress(OSError):  # the thread that measures stays off measured CPUs, and so does this one
+            os.sched_setaffinity(0, os.sched_getaffinity(self._of))
+        candidates = [pid for pid in pids if pid not in self._spared and pid not in OWNED]
+        return _reap_ended(pid for pid in candidates if wears_mark(pid, self._mark)) > 0
+
+
+# The orphans of the runs that go on, and the name of the thread that reaps them.
+_REAPED: list[Orphans] = []
+_SOME_ARE_REAPED = threading.Event()
+REAPER = "reaps orphans"
+
+
+def _reap_orphans() -> NoReturn:
+    """Sleep until a child ends, and reap it if it is an orphan; others stay, so that looks for more are rare."""
+    pause = SHORTEST_PAUSE
+    while True:
+        _SOME_ARE_REAPED.wait()
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:  # there are no children
+            ended = None
+        pids = children() | ({ended.si_pid} if ended else set())
+        if any([orphans.reap(pids) for orphans in tuple(_REAPED)]):
+            pause = SHORTEST_PAUSE
+        else:
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def end_children(mark: str, spared: set[int]) -> list[str]:
+    """Kill and reap our children with a mark, except the spared; returns descriptions of those that are left.
+
+    The children of killed processes become ours, so this repeats until no new process appears, also in a second look:
+    lists of children are incomplete while these end.
     """
     foreign: dict[int, str] = {}
-    while strays := {pid for pid in children() - spared - foreign.keys() if wears_mark(pid, mark)}:
-        for pid in strays:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except PermissionError:
-                foreign[pid] = describe(pid)
-                continue
-            except ProcessLookupError:
-                pass
-            with suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+    known: set[int] = set()
+    deadline, empty_looks = time.monotonic() + LONGEST_END_SECONDS, 0
+    while empty_looks < EMPTY_LOOKS:
+        candidates = children() - spared - foreign.keys()
+        known |= {pid for pid in candidates - known if wears_mark(pid, mark)}
+        strays = candidates & known
+        if time.monotonic() > deadline:
+            return [*foreign.values(), *map(describe, sorted(strays))]
+        foreign |= {pid: describe(pid) for pid in strays if not _kill(pid)}
+        if strays and not _reap_ended(strays - foreign.keys()):
+            time.sleep(SHORTEST_PAUSE)  # they are still about to end
+        empty_looks = 0 if strays else empty_looks + 1
     return list(foreign.values())
+
+
+def _kill(pid: int) -> bool:
+    """Kill a child; returns False if it belongs to another user."""
+    with suppress(ProcessLookupError):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except PermissionError:
+            return False
+    return True
+
+
+def _reap_ended(pids: Iterable[int]) -> int:
+    """Reap those children that have ended; returns the number of children that are gone."""
+    gone = 0
+    for pid in pids:
+        with suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                continue
+        gone += 1
+    return gone
 
 
 class StopRequests:

@@ -121,6 +121,7 @@ def watch() -> None:
     os.close(sys.stdout.fileno())  # ready
     sweep, sweep_fd = setup["sweep"]
     closed = _wait_for_the_end(pipe, sweep_fd)
+    quota_groups.end_all(setup["mark"], Path(setup["root"]))
     left = _end_all(setup["mark"], {os.getpid(), sweep}, 1 if closed else QUIET_LOOKS)
     for pid in sorted(left):
         print(

@@ -20,6 +20,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
 
+from scaling.running import quota_groups
 from scaling.running.cohort import free_bytes
 from scaling.running.forkserver import LONGEST_MESSAGE
 from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartOrReuse, WorkerProcess
@@ -60,9 +61,10 @@ class Preparation:
 
 
 class Servers:
-    """The servers of one generation; the next begins when a point returns."""
+    """The servers of one generation, in a control group; the next begins when a point returns."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: str | None = None) -> None:
+        self._guard = guard
         self.generation = 1
         self._served: set[tuple[Point, str | None]] = set()
         self._servers: dict[Preparation, Server] = {}
@@ -93,7 +95,7 @@ class Servers:
         later = (wanted for wanted in following if wanted not in self._spares)
         for preparation in islice(later, max(0, room - len(missing))):
             with suppress(StartError):
-                self._spares[preparation] = Server(preparation, len(self._servers) + len(self._spares))
+                self._spares[preparation] = Server(preparation, len(self._servers) + len(self._spares), self._guard)
 
     def ready(self, preparation: Preparation) -> "Server":
         """A server that can fork; a new one if it is missing or has died."""
@@ -112,7 +114,7 @@ class Servers:
     def _started(self, preparation: Preparation) -> "Server":
         server = self._servers.get(preparation) or self._spares.pop(preparation, None)
         if server is None or server.close_if_exited():
-            server = Server(preparation, len(self._servers))
+            server = Server(preparation, len(self._servers), self._guard)
         self._servers[preparation] = server
         return server
 
@@ -140,7 +142,7 @@ def _close_all(servers: "dict[Preparation, Server]") -> None:
 class Server:
     """A server process that imports and then forks, and the socket to it."""
 
-    def __init__(self, preparation: Preparation, number: int) -> None:
+    def __init__(self, preparation: Preparation, number: int, guard: str | None = None) -> None:
         self._started, self._seconds = time.monotonic(), 0.0
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._one_at_a_time = threading.Lock()  # the replicas of a pack are started at once
@@ -152,6 +154,7 @@ class Server:
         except OSError as error:
             self._socket.close()
             raise StartError(f"its server cannot be started: {error.strerror}") from error
+        quota_groups.guard(guard, self._process.pid)
 
     def wait_until_ready(self) -> float:
         """Sleep until it has imported everything; returns the seconds that this took."""

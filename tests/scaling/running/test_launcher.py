@@ -3,6 +3,8 @@
 import errno
 import os
 import signal
+import sys
+import tempfile
 import threading
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 from scaling.analysis.curves.laws import StatedTruth
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import launch_of, row_from_json, row_to_json
-from scaling.running import launcher, processes, system_calls
+from scaling.running import launcher, processes, quota_groups, system_calls
 from scaling.running.witness import memory_policy
 from tests import runs
 from tests.conftest import need
@@ -29,6 +31,13 @@ def faulty(call: str) -> str:
 def row_of(request):
     """The first run of a study, started in both ways."""
     return partial(runs.row_of, start=request.param)
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(folder := tmp_path / "temporary"))
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -219,6 +228,64 @@ def test_a_daemon_does_not_outlive_its_run(row_of, tmp_path):
     row = row_of(faulty(f"forks_a_daemon pids={tmp_path}"))
     assert row.outcome.status == "ok"
     assert not psutil.pid_exists(int((tmp_path / "daemon").read_text()))
+
+
+# Orphans without number, and then the zombies that the sweep has as children.
+LEAVES_ORPHANS = """
+for i in $(seq {orphans}); do (true &); done
+sleep 0.5
+sweep=$(cut -d ' ' -f 4 /proc/$PPID/stat)
+cat /proc/[0-9]*/stat 2> /dev/null | awk -v sweep=$sweep '$3 == "Z" && $4 == sweep' | wc -l > {log}
+"""
+
+
+@pytest.mark.parametrize("orphans", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_orphans_that_have_ended_are_reaped_while_their_run_lasts(row_of, tmp_path, orphans):
+    (path := tmp_path / "orphans.sh").write_text(LEAVES_ORPHANS.format(orphans=orphans, log=tmp_path / "zombies"))
+    row = row_of(f"command: sh {path}", timeout_seconds=300)
+    assert row.outcome.status == "ok", row.outcome
+    assert int((tmp_path / "zombies").read_text()) <= 5
+
+
+# So many processes that leave their parent again and again, for a minute at most.
+BOMB = """
+import os, sys, time
+end = time.time() + 60
+for _ in range(24):
+    if os.fork() == 0:
+        break
+else:
+    time.sleep(60)
+while time.time() < end:
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    time.sleep(0.001)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guarded", [True, False])
+def test_processes_that_leave_their_parent_again_and_again_end_with_their_run(row_of, tmp_path, guarded, monkeypatch):
+    if not guarded:
+        monkeypatch.setattr(quota_groups, "_make_guard", lambda mark, root: None)
+    (path := tmp_path / "bomb.py").write_text(BOMB)
+    row = row_of(f"command: {sys.executable} {path}", timeout_seconds=2)
+    assert row.outcome.reason == "no answer within 2 s, so it was ended"
+    assert not [one.pid for one in psutil.process_iter(["cmdline"]) if str(path) in (one.info["cmdline"] or ())]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["sleep 333.0625", "env -i sh -c 'setsid sleep 333.0625 & wait; sleep 333.0625'"])
+def test_a_sweep_in_a_sweep_ends_with_all_its_processes(row_of, tmp_path, program, temporary):
+    scaling = f"{Path(sys.executable).with_name('scaling')} run --cores 1 --launches 1 --no-report -o {tmp_path / 'in'}"
+    path = tmp_path / "sweep.sh"
+    path.write_text(f"SCALING_LOCK={tmp_path / 'lock'} exec {scaling} -- {program}")
+    row = row_of(f"command: sh {path}", timeout_seconds=8)
+    assert row.outcome.reason == "no answer within 8 s, so it was ended"
+    lines = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
+    assert not [line for line in lines if "333.0625" in line]
+    assert not list(temporary.iterdir())
 
 
 def test_a_run_killed_for_want_of_memory_says_so(row_of, small_memory_group):

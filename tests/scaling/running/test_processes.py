@@ -118,6 +118,29 @@ def becomes_root(tmp_path_factory):
     shutil.rmtree(folder)
 
 
+def test_a_child_that_does_not_die_is_described_and_not_waited_for(monkeypatch):
+    monkeypatch.setattr(processes, "LONGEST_END_SECONDS", 0.2)
+    monkeypatch.setattr(processes, "_kill", lambda pid: True)
+    spared = processes.children()
+    with start("sleep", "60") as child:
+        (left,) = processes.end_children(TEST_MARK, spared)
+        child.kill()
+    assert re.fullmatch(rf"process {child.pid} \(sleep\) of user \w+", left)
+
+
+def test_orphans_are_reaped_as_they_end_and_children_that_are_waited_for_are_not():
+    code = (
+        "import subprocess, time\nfrom scaling.running import marks, processes\n"
+        f"orphans = processes.Orphans('{TEST_MARK}')\nmarks.wear_mark()\n"
+        "child = subprocess.Popen(['sh', '-c', 'exit 3'])\nprocesses.OWNED.add(child.pid)\n"
+        "orphan = subprocess.Popen(['true'])\n"
+        "while orphan.pid in processes.children(): time.sleep(0.01)\n"
+        "print(child.wait(), orphans.end())"
+    )
+    with start(sys.executable, "-c", code, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.read() == "3 []\n"
+
+
 def test_a_child_that_became_another_user_is_described_and_does_not_stop_the_rest(becomes_root, second_user):
     def end_what_can_be_ended() -> list[str]:
         spared = processes.children()

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from scaling.analysis import rules
 from scaling.errors import StudyError
 from scaling.machine.kernel_files import quota_parents
 from scaling.results.rows import launch_of
-from scaling.running.quota_groups import QuotaGroups, join, remove_all
+from scaling.running import quota_groups
+from scaling.running.quota_groups import ControlGroups, join, remove_all
+from tests.conftest import need
 from tests.runs import rows_of
 from tests.scaling.machine.invented import write
 
@@ -23,7 +26,7 @@ V2 = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cgroup.subtree_control": "cpu
 def possible():
     """Whether this machine lets us make such groups."""
     try:
-        QuotaGroups([1.0], "probe")
+        ControlGroups([1.0], "probe")
     except StudyError:
         return False
     return True
@@ -34,7 +37,7 @@ REAL = pytest.mark.skipif(not possible(), reason="no control group can be made h
 
 def test_version_2_has_quota_and_period_in_one_file(tmp_path):
     root = write(tmp_path, V2)
-    groups = QuotaGroups([0.5, 1.5], "mark", root)
+    groups = ControlGroups([0.5, 1.5], "mark", root)
     assert groups.parent == root / "sys/fs/cgroup"
     made = groups.make(1.5)
     assert (Path(made) / "cpu.max").read_text() == "150000 100000"
@@ -44,7 +47,7 @@ def test_version_2_has_quota_and_period_in_one_file(tmp_path):
 
 def test_a_machine_without_the_cpu_controller_is_refused_in_one_sentence(tmp_path):
     with pytest.raises(StudyError) as refused:
-        QuotaGroups([0.5, 2.0], "mark", write(tmp_path, {"proc/self/cgroup": "0::/\n"}))
+        ControlGroups([0.5, 2.0], "mark", write(tmp_path, {"proc/self/cgroup": "0::/\n"}))
     assert str(refused.value) == (
         "quota is 0.5, 2 CPUs, but no control group with a CPU quota can be created here (the cpu controller is not "
         "mounted, or not enabled for new groups); run as root, have the cpu controller delegated to you, or leave "
@@ -57,12 +60,77 @@ def test_a_folder_that_may_not_be_written_is_named(tmp_path):
     root = write(tmp_path, V1)
     (root / "sys/fs/cgroup/cpu").chmod(0o555)
     with pytest.raises(StudyError, match="sys/fs/cgroup/cpu: Permission denied"):
-        QuotaGroups([1.0], "mark", root)
+        ControlGroups([1.0], "mark", root)
+
+
+def guard_of(root: Path, group: str, **files: str) -> Path | None:
+    """The guard made in an invented machine, whose kernel gives every group below a group these files."""
+    groups, make = ControlGroups([], "mark", root), Path.mkdir
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            Path, "mkdir", lambda path: make(path) or [(path / name).write_text(text) for name, text in files.items()]
+        )
+        groups.make_guard()
+    assert groups.guard is None or Path(groups.guard).parent == root / group
+    return groups.guard and Path(groups.guard)
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit"),
+    [
+        ({}, quota_groups.PROCESSES_PER_CPU * os.cpu_count()),
+        ({"proc/sys/kernel/pid_max": "700\n", "proc/loadavg": "0.1 0.2 0.3 2/100 4711\n"}, 300),
+        ({"sys/fs/cgroup/pids/a/pids.max": "60\n", "sys/fs/cgroup/pids/a/pids.current": "20\n"}, 20),
+        ({"sys/fs/cgroup/pids/a/pids.max": "max\n"}, quota_groups.PROCESSES_PER_CPU * os.cpu_count()),
+    ],
+)
+def test_the_guard_of_version_1_leaves_others_half_of_the_processes(tmp_path, limits, limit):
+    files = {"proc/self/cgroup": "2:pids:/a\n0::/\n", "sys/fs/cgroup/pids/a/cgroup.procs": "", **limits}
+    guard = guard_of(write(tmp_path, files), "sys/fs/cgroup/pids/a", **{"pids.max": "max"})
+    assert (guard / "pids.max").read_text() == str(limit)
+
+
+@pytest.mark.parametrize(("enabled", "made"), [("", True), ("pids\n", True), ("cpu pids\n", False)])
+def test_the_guard_of_version_2_is_below_a_group_with_no_other_controllers(tmp_path, enabled, made):
+    files = {"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/cgroup.subtree_control": enabled}
+    guard = guard_of(write(tmp_path, files), "sys/fs/cgroup/a", **{"cgroup.freeze": "0"})
+    assert (guard is not None) is made
+
+
+def test_a_machine_without_groups_has_no_guard(tmp_path):
+    assert guard_of(write(tmp_path, {"proc/self/cgroup": "0::/\n"}), "") is None
+
+
+def real_guard(mark: str) -> Path:
+    groups = ControlGroups([], mark)
+    groups.make_guard()
+    need(groups.guard is not None, "a control group for processes")
+    return Path(groups.guard)
+
+
+def test_all_processes_of_a_real_guard_are_killed_except_the_spared():
+    guard = real_guard("test-guard")
+    try:
+        (below := guard / "below").mkdir()
+        with subprocess.Popen(["sleep", "60"]) as spared, subprocess.Popen(["sh", "-c", "sleep 60 & wait"]) as one:
+            with subprocess.Popen(["sleep", "60"]) as other:
+                for process, group in ((spared, guard), (one, guard), (other, below)):
+                    quota_groups.guard(str(group), process.pid)
+                limit = (guard / "pids.max").read_text()
+                quota_groups.end_processes([str(guard)], {spared.pid})
+            assert one.wait() == other.wait() == -signal.SIGKILL
+            assert [*map(int, (guard / "cgroup.procs").read_text().split())] == [spared.pid]
+            assert (guard / "pids.max").read_text() == limit
+            quota_groups.end_all("test-guard")
+            assert spared.wait() == -signal.SIGKILL
+    finally:
+        remove_all("test-guard")
+    assert not guard.exists()
 
 
 @REAL
 def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
-    groups = QuotaGroups([0.05], "test-real")
+    groups = ControlGroups([0.05], "test-real")
     made = groups.make(0.05)
     code = (
         "import sys, time; from pathlib import Path\n"
@@ -83,8 +151,8 @@ def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
 
 @REAL
 def test_groups_that_a_sweep_has_left_are_removed_by_its_mark():
-    groups = QuotaGroups([1.0], "test-left")
-    made, other = groups.make(1.0), QuotaGroups([1.0], "test-other").make(1.0)
+    groups = ControlGroups([1.0], "test-left")
+    made, other = groups.make(1.0), ControlGroups([1.0], "test-other").make(1.0)
     remove_all("test-left")
     assert not Path(made).exists()
     assert Path(other).exists()
