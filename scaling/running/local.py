@@ -6,7 +6,7 @@ import sys
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -26,7 +26,7 @@ from scaling.machine.topology import CpuSet, Machine, Topology, format_list
 from scaling.results.rows import Row
 from scaling.results.store import public_row, storable, storable_trace, without_values
 from scaling.results.traces import PowerTrace, TracedRow
-from scaling.running import processes, system_calls
+from scaling.running import processes, quota_groups, system_calls
 from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns, wait_for_caps
 from scaling.running.environment import PADDING, SCRATCH, environment, row_variables, server_variables, thread_variables
@@ -36,7 +36,7 @@ from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.pack import PackSpec
 from scaling.running.power_meter import MeteredRun, PowerMeter
 from scaling.running.quota_groups import ControlGroups
-from scaling.running.reaper import Reaper, Scratch
+from scaling.running.reaper import Reaper, Scratch, remove_scratch
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.running.starting import StartError
 from scaling.study.catalogue import read_catalogue
@@ -94,11 +94,17 @@ class LocalEngine(Surroundings):
         self.meter: PowerMeter | None = None
         wanted = caps_of(study)
         self.caps = PowerCaps(wanted, root) if any(map(any, wanted)) else None
-        self.scratch = Scratch()
-        self.groups = ControlGroups(quotas, marks_within(self.mark))
-        self.groups.make_guard()
-        held = (*held_open, self.caps.lock_fd) if self.caps else held_open
-        self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)
+        with ExitStack() as undo:
+            if self.caps:
+                undo.callback(self.caps.close)
+            self.scratch = Scratch()
+            undo.callback(remove_scratch, self.scratch.folder)
+            self.groups = ControlGroups(quotas, marks_within(self.mark))
+            self.groups.make_guard()
+            undo.callback(quota_groups.remove_all, self.mark)
+            held = (*held_open, self.caps.lock_fd) if self.caps else held_open
+            self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)
+            undo.pop_all()
         self.servers = Servers(self.groups.guard)
         self.sizes: defaultdict[Hashable, ProcessSizes] = defaultdict(ProcessSizes)
         self.discarded: set[str] = set()  # programs whose output has no figures, and slows them down if it is read

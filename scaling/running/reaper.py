@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
 from tempfile import mkdtemp
@@ -59,25 +59,31 @@ class Reaper:
 
     def _start(self) -> None:
         """Start the process; if it restores caps, it is ready before any cap is set."""
-        watched, self._alive = os.pipe()
-        sweep = os.pidfd_open(os.getpid())
-        # On the pipe, not on the command line, which every user of the machine can read.
-        message = f"{json.dumps({**self._setup, 'sweep': [os.getpid(), sweep]})}\n".encode()
-        if len(message) > PIPE_BYTES:  # a machine of very many clocks
-            fcntl.fcntl(self._alive, fcntl.F_SETPIPE_SZ, len(message))
-        os.write(self._alive, message)
-        # The reaper inherits the blocked signals, so it gets no request to stop, from its first instruction on.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS_TO_STOP)
-        try:
-            self._process = patiently(lambda: self._start_process(watched, sweep))
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        os.close(watched)
-        os.close(sweep)
+        with ExitStack() as at_once, ExitStack() as after_failure:
+            watched, self._alive = os.pipe()
+            at_once.callback(os.close, watched)
+            after_failure.callback(os.close, self._alive)
+            sweep = os.pidfd_open(os.getpid())
+            at_once.callback(os.close, sweep)
+            # On the pipe, not on the command line, which every user of the machine can read.
+            message = f"{json.dumps({**self._setup, 'sweep': [os.getpid(), sweep]})}\n".encode()
+            if len(message) > PIPE_BYTES:  # a machine of very many clocks
+                fcntl.fcntl(self._alive, fcntl.F_SETPIPE_SZ, len(message))
+            os.write(self._alive, message)
+            self._process = self._open(watched, sweep)
+            after_failure.pop_all()
         assert self._process.stdout is not None
         with self._process.stdout as ready:
             if self._setup["caps"]:
                 ready.read()
+
+    def _open(self, watched: int, sweep: int) -> "subprocess.Popen[bytes]":
+        """Open the process; it inherits the blocked signals, so no request ends it, from its first instruction on."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS_TO_STOP)
+        try:
+            return patiently(lambda: self._start_process(watched, sweep))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _start_process(self, watched: int, sweep: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

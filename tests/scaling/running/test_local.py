@@ -1,8 +1,10 @@
 """What runs on this machine leave on the disk is gone afterwards."""
 
 import json
+import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -11,7 +13,7 @@ from benchmarks.shared.machines import study
 from scaling.errors import StoreError
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import row_to_json
-from scaling.running import local, processes
+from scaling.running import local, processes, quota_groups
 from scaling.running.local import LocalEngine
 from scaling.study.planning import Run, plan
 from scaling.study.programs import Program
@@ -87,6 +89,17 @@ def test_an_engine_that_cannot_be_made_adopts_no_orphans(monkeypatch):
     with pytest.raises(StoreError, match="no room"):
         LocalEngine(study(), topology, read_machine(topology))
     assert processes.adopt_orphans(False) is False
+
+
+def test_an_engine_whose_reaper_cannot_start_leaves_no_folder_no_group_and_no_open_file(temporary, monkeypatch):
+    topology, files = read_topology(), len([*Path("/proc/self/fd").iterdir()])
+    machine = read_machine(topology)
+    monkeypatch.setattr(subprocess, "Popen", Mock(side_effect=BlockingIOError("no more processes")))
+    with pytest.raises(BlockingIOError):
+        LocalEngine(study(), topology, machine)
+    assert not list(temporary.iterdir())
+    assert not list(Path("/sys/fs/cgroup").glob(f"*/{quota_groups.GUARD_PREFIX}*"))
+    assert len([*Path("/proc/self/fd").iterdir()]) == files
 
 
 @pytest.mark.parametrize("adopted", [False, True])
