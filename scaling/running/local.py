@@ -26,7 +26,7 @@ from scaling.machine.topology import CpuSet, Machine, Topology, format_list
 from scaling.results.rows import Row
 from scaling.results.store import public_row, storable, storable_trace, without_values
 from scaling.results.traces import PowerTrace, TracedRow
-from scaling.running import processes, quota_groups, system_calls
+from scaling.running import processes, system_calls
 from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns, wait_for_caps
 from scaling.running.environment import PADDING, SCRATCH, environment, row_variables, server_variables, thread_variables
@@ -100,11 +100,10 @@ class LocalEngine(Surroundings):
             self.scratch = Scratch()
             undo.callback(remove_scratch, self.scratch.folder)
             self.groups = ControlGroups(quotas, marks_within(self.mark))
-            self.groups.make_guard()
-            undo.callback(quota_groups.remove_all, self.mark)
             held = (*held_open, self.caps.lock_fd) if self.caps else held_open
             self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)
             undo.pop_all()
+        self.groups.make_guard()  # after the reaper has started, which removes it
         self.servers = Servers(self.groups.guard)
         self.sizes: defaultdict[Hashable, ProcessSizes] = defaultdict(ProcessSizes)
         self.discarded: set[str] = set()  # programs whose output has no figures, and slows them down if it is read

@@ -150,9 +150,11 @@ def end_all(mark: str, root: Path = Path("/")) -> None:
 
 
 def remove_all(mark: str, root: Path = Path("/")) -> None:
-    """Remove the groups of a sweep, by its mark."""
-    for folder in _groups_of(mark, root):
-        _remove(folder)
+    """Remove the groups of a sweep, by its mark; the kernel may need a moment after the end of their processes."""
+    deadline = time.monotonic() + LONGEST_END_SECONDS
+    left = _groups_of(mark, root)
+    while (left := [folder for folder in left if not _remove(folder)]) and time.monotonic() < deadline:
+        time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def _groups_of(mark: str, root: Path) -> list[Path]:
