@@ -162,12 +162,20 @@ def _end_all(mark: str, spared: set[int], quiet_looks: int) -> set[int]:
     deadline = time.monotonic() + LONGEST_SECONDS
     quiet, left = 0, set[int]()
     while quiet < quiet_looks and time.monotonic() < deadline:
-        marked = [pid for pid in psutil.pids() if pid not in spared | left and wears_mark(pid, mark)]
-        ended = [_end(pid, left) for pid in marked if not is_zombie(pid)]
+        ended = [_end(pid, left) for pid in _newest_first() if pid not in spared | left and _is_alive(pid, mark)]
         quiet = 0 if any(ended) else quiet + 1
-        if quiet_looks > 1 or any(ended):
+        if quiet_looks > 1 and not any(ended):
             time.sleep(SECONDS_BETWEEN_LOOKS)
     return left
+
+
+def _newest_first() -> list[int]:
+    """All processes, since one that leaves its parent again and again must be met before it has a child."""
+    return sorted(psutil.pids(), reverse=True)
+
+
+def _is_alive(pid: int, mark: str) -> bool:
+    return wears_mark(pid, mark) and not is_zombie(pid)
 
 
 def _end(pid: int, left: set[int]) -> bool:
