@@ -114,6 +114,7 @@ class StartOrReuse:
         """A process that has waited, and has got this run; None if all are busy."""
         while self.waiting:
             process = self.waiting.pop()
+            processes.WAITING.difference_update([process.pid])
             if process.is_alive:
                 process.request(spec.request)
                 return process
@@ -361,7 +362,8 @@ class Child:
         for name in self._output:
             # Everything that the child wrote is in the pipe by now; a process that escaped may write without end.
             _read_piece(self._output, name, self._process.read_ends[name])
-        if lives_on and self._waiting is not None:
+        if lives_on and self._waiting is not None and self.pid is not None:
+            processes.WAITING.add(self.pid)
             self._waiting.append(self._process)
         else:
             self._process.close()

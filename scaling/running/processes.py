@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -26,6 +26,8 @@ REQUESTS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # Children whose status a thread of this process waits for.
 OWNED: set[int] = set()
+# Those of them that have made a run and wait for the next.
+WAITING: set[int] = set()
 
 # Pauses between looks at children of which none can be reaped.
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.001, 0.1
@@ -95,7 +97,7 @@ class Orphans:
 
     def end(self, groups: Iterable[str] = ()) -> list[str]:
         """End them all, and all processes of control groups; returns descriptions of those that are left."""
-        spared = self._spared | OWNED
+        spared = self._spared | WAITING
         try:
             quota_groups.end_processes(groups, spared)
             return end_children(self._mark, spared)
@@ -127,12 +129,17 @@ def _reap_orphans() -> NoReturn:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
         except ChildProcessError:  # there are no children
             ended = None
-        pids = children() | ({ended.si_pid} if ended else set())
-        if any([orphans.reap(pids) for orphans in tuple(_REAPED)]):
+        if (ended and _reap([ended.si_pid])) or _reap(children()):
             pause = SHORTEST_PAUSE
         else:
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _reap(pids: Collection[int]) -> bool:
+    """Reap the orphans among some children, of whatever run; returns whether there was one."""
+    reaped = [orphans.reap(pids) for orphans in tuple(_REAPED)]
+    return any(reaped)
 
 
 def end_children(mark: str, spared: set[int]) -> list[str]:
