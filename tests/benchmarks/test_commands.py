@@ -18,7 +18,7 @@ SMALLEST = {
     "calibrated": "--rounds 1",
     "coverage": "--sets 2 C1",
     "identical": "--pairs 2 --only statistics",
-    "launch": "--rounds 1 --seconds 0.01",
+    "launch": "--rounds 1 --launches 2",
     "metering": "--seconds 0.3 --launches 0",
     "promises": "normal --sets 2",
     "held": "--sets 1 budgets",
