@@ -132,7 +132,8 @@ def test_orphans_are_reaped_as_they_end_and_children_that_are_waited_for_are_not
     code = (
         "import subprocess, time\nfrom scaling.running import marks, processes\n"
         f"orphans = processes.Orphans('{TEST_MARK}')\nmarks.wear_mark()\n"
-        "child = subprocess.Popen(['sh', '-c', 'exit 3'])\nprocesses.OWNED.add(child.pid)\n"
+        "child = subprocess.Popen(['sh', '-c', 'read line; exit 3'], stdin=subprocess.PIPE)\n"
+        "processes.OWNED.add(child.pid)\nchild.stdin.close()\n"
         "orphan = subprocess.Popen(['true'])\n"
         "while orphan.pid in processes.children(): time.sleep(0.01)\n"
         "print(child.wait(), orphans.end())"
