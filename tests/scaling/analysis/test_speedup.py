@@ -285,7 +285,7 @@ def test_dear_starts_are_worth_more_steps_than_cheap_ones():
     "made", [[], launches_at(1, 0.02, 0.05, 30), launches_at(5, 0.02, 0.0, 30), launches_at(300, 0.0, 0.05, 2)]
 )
 def test_where_launches_do_not_tell_no_number_is_made_up(made):
-    assert steps_per_launch(made) is None or made[-1].number == 300
+    assert steps_per_launch(made) is None
 
 
 def needed(made: list[Launch], precision: float) -> float:

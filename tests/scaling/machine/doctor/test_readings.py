@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,15 @@ def test_whatever_was_counted_shares_are_shares_and_nothing_is_negative(before, 
     rise = span("just now", before, after)
     assert all(0 <= share <= 1 for activity in rise.activity for share in (activity.busy, activity.stolen))
     assert all(rate >= 0 for rate in rise.interrupts.values())
-    assert (rise.swapped_pages_per_second or 0) >= 0
-    assert (rise.throttled_periods or 0) >= 0
     assert {activity.cpu for activity in rise.activity} <= before.ticks.keys() & after.ticks.keys()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "risen"),
+    [(7, 27, 20), (7, 7, 0), (7, 6, None), (None, 7, None), (7, None, None), (None, None, None)],
+    ids=["rose", "stayed", "was reset", "was missing", "went missing", "never there"],
+)
+def test_a_counter_that_is_missing_or_was_reset_is_unknown_and_not_zero(before, after, risen):
+    rise = span("just now", Moment(10.0, {}, {}, before, before), Moment(12.0, {}, {}, after, after))
+    per_second = None if risen is None else risen / 2
+    assert (rise.swapped_pages_per_second, rise.throttled_periods) == (per_second, risen)
