@@ -66,6 +66,10 @@ def test_a_tick_more_or_less_is_no_foreign_load():
     assert names({"cpu_seconds": 0.18, "busy_seconds": 0.2}, seconds=0.2) == []
 
 
+def test_the_time_that_the_parent_took_is_no_foreign_load():
+    assert names({**QUIET, "cpu_seconds": 18.0, "parent_cpu_seconds": 1.81}) == []
+
+
 def test_what_is_too_short_for_ticks_to_show_who_disturbed_it_is_said():
     unseen = Witness(steal_seconds=0.0)
 
