@@ -349,6 +349,12 @@ def test_a_run_that_took_turns_counts_its_quiet_ones_and_is_judged_by_them():
     assert [doubt.rule.code for doubt in launch.doubts] == ["few-steps"]
 
 
+def test_the_rate_of_a_round_is_that_of_its_settled_steps():
+    turns = (Turn(0, 3, 0, 1.5), Turn(1, 5, 2, 1.5), Turn(2, 4, 0, 1.0))
+    launch = launch_of(row(step_seconds=(0.5,) * 8 + (0.25,) * 4, turns=turns, items_per_step=32))
+    assert launch.rates == ((1, 64.0), (2, 128.0))
+
+
 def test_short_turns_are_a_doubt_however_long_the_run():
     turns = tuple(Turn(number, 5, 0, 0.05, steal_seconds=0.0) for number in range(20))
     made = row(step_seconds=(0.01,) * 100, turns=turns, sections=Sections(run=1.0))
