@@ -210,9 +210,10 @@ def test_a_launch_is_moved_to_where_nothing_is_taken():
     [
         [turns(1.0, 0.5, 0.5, 0.5, 0.5), turns(1.0, 0.7, 0.7, 0.7, 0.7)],
         [turns(1.0, 0.1, 1.0, 2.0, 3.0, by=0.0), turns(1.0, 0.1, 1.0, 2.0, 3.0, by=0.0)],
+        [turns(1.0, 0.1, 1.0, 2.0, 3.0, by=0.002), turns(1.0, 0.1, 1.0, 2.0, 3.0, by=0.002)],
         [turns(1.0, 0.1, 1.0)],
     ],
-    ids=["all turns alike", "nothing follows from it", "too few turns"],
+    ids=["all turns alike", "nothing follows from it", "no more than chance shows", "too few turns"],
 )
 def test_without_a_clear_slope_there_is_none(launches):
     assert slope(launches) is None
