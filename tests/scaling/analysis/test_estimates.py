@@ -64,6 +64,15 @@ def test_the_interval_of_a_ratio_has_both_sides_in_it(launches, growth):
     assert 0.92 <= held / 500 <= 0.995
 
 
+def test_a_ratio_is_lowest_where_what_is_below_is_highest():
+    exact = [1.0 + launch * 1e-9 for launch in range(6)]
+    skewed = [0.99, 1.0, 1.0, 1.01, 1.02, 1.2]
+    wide = location(skewed)
+    above, below = ratio(skewed, exact), ratio(exact, skewed)
+    assert (above.low, above.high) == (pytest.approx(wide.low), pytest.approx(wide.high))
+    assert (below.low, below.high) == (pytest.approx(1 / wide.high), pytest.approx(1 / wide.low))
+
+
 @pytest.mark.parametrize("values", [[2.0], [2.0, 2.0, 2.0]])
 def test_without_spread_there_is_no_interval(values):
     assert location(values) == Estimate(pytest.approx(2.0))
