@@ -85,6 +85,16 @@ def test_disturbed_points_are_no_answer_and_say_by_what():
     assert found.doubt.rule is rules.STEAL
 
 
+@pytest.mark.parametrize(("disturbed", "imprecise"), [(1, 2), (2, 1)])
+def test_of_points_without_an_answer_the_worst_is_named(disturbed, imprecise):
+    stolen = launches_of({disturbed: 1.0}, Doubt(rules.STEAL, 0.3))
+    apart = [replace(one, seconds=one.seconds * 9.0**one.number) for one in launches_of({imprecise: 1.0}, launches=3)]
+    found = answer_of([*stolen, *apart])
+    assert (found.code, found.verdict) == (AnswerCode.NO_ANSWER, Verdict.DISTURBED)
+    assert found.doubt
+    assert found.doubt.rule is rules.STEAL
+
+
 def test_launches_that_differ_too_much_are_no_answer():
     made = [
         Launch(replace(POINT, cores=cores), number, seconds * slower, items=1)
