@@ -233,6 +233,17 @@ def test_the_order_is_the_seeds():
     assert order(1) != order(2)
 
 
+def cores_of(design: str) -> list[tuple[int, ...]]:
+    """The core of a lone process in each of forty launches on a machine of eight."""
+    made = plan(study(f'design = "{design}"\ncores = [1]\nlaunches = 40'), machine(8)).runs
+    return [run.flat_cpus for run in made]
+
+
+def test_with_turns_every_launch_chooses_its_cores_anew_and_apart_all_have_the_same():
+    assert len(set(cores_of("turns"))) > 4
+    assert set(cores_of("apart")) == {(0,)}
+
+
 def test_threads_follow_cores_and_cpus():
     runs = plan(study('intra = ["auto", "cores", "cpus", 3]\ncores = [4]\nsmt = 2'), machine(4, smt=2)).runs
     four = {run.point.intra: run.point.threads(run.point.intra) for run in runs if run.point.cores == 4}
