@@ -16,10 +16,12 @@ from scaling.analysis.witness import Witness
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Outcome, Row, Sections
 from scaling.running import cohort, local, messages, processes, servers
-from scaling.running.cohort import ProcessSizes
+from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
+from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings
 from scaling.running.launcher import LaunchResult
 from scaling.running.local import LocalEngine
-from scaling.study.planning import Cohort, plan
+from scaling.study.planning import SETTLE_SECONDS, Cohort, plan
+from scaling.study.spec import Turns
 from tests.conftest import need
 
 FAULTY = Path(__file__).with_name("faulty.py")
@@ -187,6 +189,20 @@ def test_rounds_are_added_until_every_process_had_a_quiet_turn_but_twice_as_many
     monkeypatch.setattr(cohort, "_was_quiet", lambda message: json.loads(message)["round"] >= quiet_from)
     for row in rows_of(f"{FAULTY}:brief", rounds=2, max_seconds=60):
         assert rounds(row) == list(range(made + 1))
+
+
+@pytest.mark.parametrize(("caps_changed", "settle"), [(False, 0.3), (True, 1.0)])
+def test_a_turn_is_requested_with_time_to_settle(caps_changed, settle, monkeypatch):
+    for name, seconds in (("SETTLE_SECONDS", SETTLE_SECONDS), ("CAPS_SETTLE_SECONDS", CAPS_SETTLE_SECONDS)):
+        monkeypatch.setattr(cohort, name, seconds)
+    for name in ("_continue", "_stop"):
+        monkeypatch.setattr(cohort, name, lambda member: None)
+    surroundings, requests = Surroundings(), []
+    monkeypatch.setattr(surroundings, "set_caps", lambda caps: caps_changed)
+    child = SimpleNamespace(request=requests.append, next_message=lambda line: b"done")
+    spec = MemberSpec(SimpleNamespace(cpus=frozenset(), is_program=False), None)
+    cohort._CohortRun(Turns(4, 0.5, 8), None, surroundings, ProcessSizes())._turn(cohort._Member(spec, child), 1)
+    assert requests == [messages.TurnRequest(1, 0.5, settle)]
 
 
 def test_a_turn_says_whether_it_was_quiet():
