@@ -3,11 +3,15 @@
 import random
 import subprocess
 import sys
+from collections.abc import Iterable
 from types import SimpleNamespace
 
 import pytest
 
-from scaling.running.worker import LEAST_STEPS, half_width, next_check, stop_reason
+from scaling.running import worker
+from scaling.running.messages import TurnRequest
+from scaling.running.worker import LEAST_STEPS, Measured, half_width, next_check, stop_reason
+from scaling.study.planning import SETTLE_SECONDS
 
 LIMITS = SimpleNamespace(precision=0.01, max_seconds=5.0, steps=None)
 
@@ -54,3 +58,39 @@ def test_the_worker_imports_nothing_heavy_before_it_has_checked_its_pinning():
     code = "import sys; import scaling.running.worker; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert not {"numpy", "pandas", "scipy", "pydantic", "tensorflow", "importlib.metadata"} & set(loaded.stdout.split())
+
+
+class PretendClock:
+    """A clock that only a step moves, by an eighth of a second."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def step(self) -> None:
+        self.now += 0.125
+
+
+def measured_turns(requests: Iterable[TurnRequest], monkeypatch: pytest.MonkeyPatch) -> Measured:
+    """What a process measures in the turns that are requested from it, by a pretend clock."""
+    clock, waiting = PretendClock(), iter(requests)
+    monkeypatch.setattr(worker, "time", clock)
+    monkeypatch.setattr(worker, "_witness", lambda before, cpu_sets, visits: {"cpu_seconds": clock.now - before})
+    pipes = SimpleNamespace(send=lambda message: None, next_turn=lambda: next(waiting, None))
+    cpu_sets = SimpleNamespace(cpus=frozenset({0}), read=clock.perf_counter)
+    return worker._take_turns(SimpleNamespace(step=clock.step), [], cpu_sets, pipes)
+
+
+def test_the_witness_of_a_run_is_that_of_its_turns_without_warm_up(monkeypatch):
+    seen = measured_turns([TurnRequest(0, 4.0, 0.0), TurnRequest(1, 1.0, 0.0), TurnRequest(2, 2.0, 0.0)], monkeypatch)
+    assert [turn.cpu_seconds for turn in seen.turns] == [4.0, 1.0, 2.0]
+    assert (seen.seconds, seen.counters) == (3.0, {"cpu_seconds": 3.0})
+
+
+def test_the_first_steps_of_a_turn_settle_and_do_not_count(monkeypatch):
+    seen = measured_turns([TurnRequest(1, 1.0, SETTLE_SECONDS)], monkeypatch)
+    (turn,) = seen.turns
+    assert (turn.steps, turn.unsettled, turn.seconds) == (11, 3, 1.0)
+    assert seen.spans[0].counted == [(0.375, 1.375)]
