@@ -1,13 +1,34 @@
-"""A real browser that can reach nothing, and pages opened in it."""
+"""A real browser that can reach nothing, and pages opened in it; and Node, which runs what a page computes."""
 
+import json
 import os
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from scaling.reporting.page import page as page_module
 from scaling.reporting.page.page import page
 from tests.conftest import need
+
+# What computes and draws the answers, without what only moves parts of the page.
+COMPUTING = ("numbers.js", "sizing.js", "curve.js", "planner.js")
+NO_PAGE = """"use strict";
+const { facts: textContent, given } = JSON.parse(require("node:fs").readFileSync(0, "utf-8"));
+const window = {};
+const document = {
+  getElementById: (id) => (id === "facts" ? { textContent } : null),
+  createElementNS: (_, name) => ({
+    name,
+    attributes: {},
+    children: [],
+    setAttribute(key, value) { this.attributes[key] = String(value); },
+    append(...parts) { this.children.push(...parts); },
+  }),
+};
+"""
 
 SWITCHES = (
     *("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
@@ -91,3 +112,37 @@ def opened(browser, tmp_path):
         return browser
 
     return open_page
+
+
+class Node:
+    """The scripts of a page that compute its answers, with the facts of a page and without a document."""
+
+    def __init__(self, program: str) -> None:
+        folder = Path(page_module.__file__).parent
+        sources = [(folder / name).read_text(encoding="utf-8") for name in COMPUTING]
+        self._scripts = "\n".join([NO_PAGE, *sources, "const { scaling } = window;"])
+        self._program = program
+        self.facts = json.dumps({"planner": {"series": [], "assurances": []}})
+
+    def open(self, path: Path) -> None:
+        """Take the facts of this page."""
+        written = re.search(r'id="facts">(.*?)</script>', path.read_text(encoding="utf-8"), re.DOTALL)
+        assert written is not None
+        self.facts = written[1]
+
+    def run(self, script: str, *arguments: object):
+        """What a piece of JavaScript returns."""
+        asked = f"console.log(JSON.stringify((function () {{ {script} }})(...given)));"
+        given = json.dumps({"facts": self.facts, "given": arguments})
+        command = [self._program, "-e", f"{self._scripts}\n{asked}"]
+        done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def node():
+    """Node, as Debian packages it."""
+    program = shutil.which("node")
+    need(program is not None, "node, as the Debian package nodejs has it")
+    return Node(program)

@@ -98,11 +98,16 @@ def random_question(chance):
     return Question(goal, target, chance.choice(ASSURANCES), price)
 
 
-def put(browser, name, question):
-    """What the page answers."""
+def question_facts(question):
+    """A question as the page has it."""
     price = {"core_hour": question.price.core_hour, "replica_hour": question.price.replica_hour}
-    facts = {"goal": question.goal, "target": question.target, "assurance": question.assurance, "price": price}
-    return browser.run("return scaling.answer(arguments[0], arguments[1])", name, facts)
+    return {"goal": question.goal, "target": question.target, "assurance": question.assurance, "price": price}
+
+
+def put(node, asked):
+    """What the page answers to questions, each about a fit."""
+    given = [(fit.series.name, question_facts(question)) for fit, question in asked]
+    return node.run("return arguments[0].map(([name, question]) => scaling.answer(name, question))", given)
 
 
 def as_shown(text):
@@ -152,27 +157,26 @@ def assert_shown_alike(ours, theirs, question, where):
             assert other.get(name) == same, f"{where}: {name}"
 
 
-def test_random_questions_are_answered_as_the_command_answers_them(browser, folder):
-    chance, fitted, sizes = random.Random(6), fits(folder), Source(folder).sizes
-    browser.open(folder / "report.html")
-    assert browser.run("return scaling.facts.planner.series.map((series) => series.name)") == [
-        fit.series.name for fit in fitted
-    ]
-    for _ in range(50):
-        fit, question = chance.choice(fitted), random_question(chance)
-        shown = put(browser, fit.series.name, question)
+def assert_answered_alike(node, folder, asked):
+    """The page answers every question about a fit as the command does."""
+    sizes = Source(folder).sizes
+    node.open(folder / "report.html")
+    for (fit, question), shown in zip(asked, put(node, asked), strict=True):
         assert_shown_alike(expected(fit, question, sizes), shown, question, f"{fit.series.name}: {question}")
-    assert browser.complaints() == []
+
+
+def test_random_questions_are_answered_as_the_command_answers_them(node, folder):
+    chance, fitted = random.Random(6), fits(folder)
+    assert_answered_alike(node, folder, [(chance.choice(fitted), random_question(chance)) for _ in range(50)])
+    names = node.run("return scaling.facts.planner.series.map((series) => series.name)")
+    assert names == [fit.series.name for fit in fitted]
 
 
 @pytest.mark.parametrize("goal", GOALS)
-def test_every_goal_for_every_series(browser, folder, goal):
+def test_every_goal_for_every_series(node, folder, goal):
     target = {"throughput": 2500.0, "latency": 0.011, "efficiency": 0.6, "hourly-budget": 9.0, "cheapest": 1.0}[goal]
-    question, sizes = Question(goal, target, 0.9, Price(0.04, 0.1)), Source(folder).sizes
-    browser.open(folder / "report.html")
-    for fit in fits(folder):
-        shown = put(browser, fit.series.name, question)
-        assert_shown_alike(expected(fit, question, sizes), shown, question, fit.series.name)
+    question = Question(goal, target, 0.9, Price(0.04, 0.1))
+    assert_answered_alike(node, folder, [(fit, question) for fit in fits(folder)])
 
 
 def test_the_form_shows_what_the_program_prints(browser, folder):
@@ -246,14 +250,13 @@ def test_questions_that_make_no_sense_are_refused_in_a_sentence(browser, plain, 
     assert browser.complaints() == []
 
 
-def test_numbers_are_written_as_the_terminal_writes_them(browser, plain):
-    browser.open(plain / "report.html")
+def test_numbers_are_written_as_the_terminal_writes_them(node):
     chance = random.Random(7)
     numbers = [0.0, 0.5, 1.5, 2.5, 12.5, 0.125, 999.5, 9.995, 99999.95, 123456.5, 1e-5, 1e22, 5e-324, 1e60, -3.25]
     numbers += [0.99995, 0.99996, 0.9999499, 9.9996e-4, 9.9995e-7]
     numbers += [10 ** chance.uniform(-12, 14) for _ in range(300)] + [chance.randint(0, 9999) / 8 for _ in range(300)]
     forms = "const { fixed, general, figure, percent, duration } = scaling.numbers;"
-    written = browser.run(
+    written = node.run(
         forms + "return arguments[0].map((x) => [fixed(x, 0), fixed(x, 1), general(x), general(x, 3), general(x, 4),"
         "figure(x), percent(x), duration(Math.abs(x))])",
         numbers,
@@ -263,11 +266,45 @@ def test_numbers_are_written_as_the_terminal_writes_them(browser, plain):
         assert texts == [*python, figure(number), percent(number), duration(abs(number))], number
 
 
-def test_the_normal_distribution_is_good_to_more_digits_than_are_shown(browser, plain):
-    browser.open(plain / "report.html")
+def test_the_normal_distribution_is_good_to_more_digits_than_are_shown(node):
     at = np.concatenate([np.linspace(-20, 20, 2001), np.linspace(-4, 4, 2001)])
-    shown = np.array(browser.run("return arguments[0].map(scaling.normal)", at.tolist()))
+    shown = np.array(node.run("return arguments[0].map(scaling.normal)", at.tolist()))
     assert np.abs(shown / ndtr(at) - 1).max() < 1.3e-7
+
+
+CURVE = """
+const [name, goal, target] = arguments;
+const { children } = curve(seriesNamed(name), { goal, target }, null, 640);
+const labels = children.filter(({ attributes }) => attributes["text-anchor"] === "end" && attributes.x === "50");
+const shown = ({ textContent, attributes }) => [Number(textContent.replace(" %", "")), Number(attributes.y) - 4];
+const numbers = ({ attributes }) => attributes.points.split(" ").map((point) => point.split(",").map(Number));
+return {
+  labels: labels.map(shown),
+  band: numbers(children.find(({ name }) => name === "polygon")),
+};
+"""
+
+
+def answered(goal, size, work):
+    """The ends of the interval at a size, in the unit of the goal."""
+    rate, efficiency = size["rate"], size["efficiency"]
+    if goal == "efficiency":
+        return efficiency["low"], efficiency["high"]
+    return (work / rate["high"], work / rate["low"]) if goal == "latency" else (rate["low"], rate["high"])
+
+
+@pytest.mark.parametrize(("goal", "target"), [("throughput", 900.0), ("latency", 0.02), ("efficiency", 0.5)])
+def test_the_band_of_the_curve_lies_where_the_answers_are(node, plain, goal, target):
+    node.open(plain / "report.html")
+    series = json.loads(node.facts)["planner"]["series"][0]
+    drawn = node.run(CURVE, series["name"], goal, target)
+    (first, bottom), *_, (last, top) = drawn["labels"]
+    scale = (last - first) / (bottom - top) * (0.01 if goal == "efficiency" else 1.0)
+    ends = [answered(goal, size, series["work"]) for size in series["sizes"]]
+    expected_band = [*(high for _, high in ends), *(low for low, _ in reversed(ends))]
+    shown = [(bottom - y) * scale for _, y in drawn["band"]]
+    assert first == 0
+    assert shown == pytest.approx(expected_band, abs=0.06 * abs(scale))
 
 
 def test_an_assurance_that_is_not_offered_is_answered_with_the_usual_one(browser, plain):
