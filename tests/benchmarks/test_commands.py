@@ -19,6 +19,7 @@ SMALLEST = {
     "coverage": "--sets 2 C1",
     "identical": "--pairs 2 --only statistics",
     "launch": "--rounds 1 --launches 2",
+    "output": "--launches 1 --megabytes 1",
     "metering": "--seconds 0.3 --launches 0",
     "promises": "normal --sets 2",
     "held": "--sets 1 budgets",
