@@ -29,6 +29,7 @@ DESCRIPTION_WORDS = {
     Description.UNKNOWN: "too few core counts",
 }
 NO_LIMIT = "no limit"
+UNKNOWN_FRACTION = "its serial fraction is not known to within a factor of 3; run more launches"
 
 
 def fit_sentence(fit: SeriesFit) -> str:
@@ -38,13 +39,18 @@ def fit_sentence(fit: SeriesFit) -> str:
 
 
 def serial_sentence(fit: SeriesFit) -> str | None:
-    """'vgg train: 5.9 % serial (4.8 % to 7 %), at most 27 times one core (12 to 953)'; None if no law describes it."""
+    """'vgg train: 5.9 % serial (4.8 % to 7 %), at most 17 times one core (14 to 21)', with what is known of it.
+
+    None if no law describes the series.
+    """
     if fit.description is Description.NOT_AT_ALL:
         return None
-    limit = fit.speedup_limit
-    most = with_interval(limit, figure, beyond=NO_LIMIT)
-    scale = "" if fit.series.scale == "weak" or isinf(limit.value) else f", at most {most} times one core"
-    return f"{fit.series.label}: {with_interval(fit.serial_fraction, percent)} serial{scale}"
+    serial, limit, parts = fit.serial_fraction, fit.speedup_limit, list[str]()
+    if serial is not None and serial.is_answer:
+        parts.append(f"{with_interval(serial, percent)} serial")
+    if fit.series.scale != "weak" and limit.is_answer:
+        parts.append(f"at most {with_interval(limit, figure, beyond=NO_LIMIT)} times one core")
+    return f"{fit.series.label}: {', '.join(parts) or UNKNOWN_FRACTION}"
 
 
 def _speedup_words(fit: SeriesFit) -> str:
