@@ -55,6 +55,12 @@ class Counter:
             return None
         return count * enabled // running if running else None
 
+    def close(self) -> None:
+        """Stop counting: a process that makes many runs would run out of descriptors."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
 
 def hardware_counters() -> dict[str, Counter]:
     """Instructions and cycles of this thread and of all threads and processes that are started later."""

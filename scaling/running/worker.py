@@ -164,6 +164,8 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         measured = _take_steps(workload, steps, request, cpu_sets)
     if is_program:
         start_program(workload.close)
+    for counter in hardware.values():
+        counter.close()
     profiled = framework.profile_device(workload) if framework and request.device != "cpu" else None
     first_loss, last_loss = _ends(getattr(workload, "losses", None))
     truth = getattr(workload, "truth", None)

@@ -1,5 +1,6 @@
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -215,3 +216,24 @@ def test_a_program_that_leaves_a_process_behind_ends_with_its_own_exit():
     assert row.outcome.status == "ok"
     held = next(doubt for doubt in launch_of(row).doubts if doubt.rule is rules.OUTPUT_HELD)
     assert "(sleep)" in held.detail
+
+
+def parents_of(line: str, log: Path, launches: int) -> tuple[list[str], list[str]]:
+    """The status of each launch of a shell line, and the process that executed it."""
+    program = Program(name="p", command=("sh", "-c", f"echo $PPID >> {log}; {line}"))
+    rows = rows_of(program, launches=launches, design="turns")
+    return [row.outcome.status for row in rows], log.read_text().split()
+
+
+def test_a_process_executes_all_launches_of_a_program(tmp_path):
+    statuses, parents = parents_of("true", tmp_path / "log", launches=3)
+    assert statuses == ["ok"] * 3
+    assert len(parents) == 3
+    assert len({*parents}) == 1
+
+
+def test_after_a_launch_that_fails_another_process_executes_the_program(tmp_path):
+    log = tmp_path / "log"
+    statuses, parents = parents_of(f"test $(wc -l < {log}) -ne 2", log, launches=3)
+    assert statuses == ["ok", "failed", "ok"]
+    assert parents[0] == parents[1] != parents[2]

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,14 @@ def test_a_counter_counts_a_process_that_has_ended(task_clock):
     program = "import time\nwhile time.process_time() < 0.1: pass"
     subprocess.run([sys.executable, "-S", "-c", program], check=True)
     assert task_clock.read() - before >= ALIKE * 0.1e9
+
+
+def test_a_counter_that_was_closed_has_no_file_and_no_value(task_clock):
+    files = len(list(Path("/proc/self/fd").iterdir()))
+    task_clock.close()
+    task_clock.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == files - 1
+    assert task_clock.read() is None
 
 
 def test_no_program_inherits_the_file_of_a_counter(task_clock):
