@@ -5,7 +5,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock
+from uuid import uuid4
 
 import pytest
 
@@ -93,12 +95,13 @@ def test_an_engine_that_cannot_be_made_adopts_no_orphans(monkeypatch):
 
 def test_an_engine_whose_reaper_cannot_start_leaves_no_folder_no_group_and_no_open_file(temporary, monkeypatch):
     topology, files = read_topology(), len([*Path("/proc/self/fd").iterdir()])
-    machine = read_machine(topology)
+    machine, mark = read_machine(topology), uuid4().hex
+    monkeypatch.setattr("uuid.uuid4", lambda: SimpleNamespace(hex=mark))
     monkeypatch.setattr(subprocess, "Popen", Mock(side_effect=BlockingIOError("no more processes")))
     with pytest.raises(BlockingIOError):
         LocalEngine(study(), topology, machine)
     assert not list(temporary.iterdir())
-    assert not list(Path("/sys/fs/cgroup").glob(f"*/{quota_groups.GUARD_PREFIX}*"))
+    assert not list(Path("/sys/fs/cgroup").glob(f"*/{quota_groups.GUARD_PREFIX}*{mark}*"))
     assert len([*Path("/proc/self/fd").iterdir()]) == files
 
 
