@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 
 from scaling.errors import StudyError
-from scaling.machine.kernel_files import own_groups, quota_parents
+from scaling.machine.kernel_files import own_groups, quota_parents, read_text
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import Row
 from scaling.results.store import read_rows
@@ -239,7 +239,10 @@ def _look(folder: Path, stored: list[Row]) -> list[str]:
         problems += [f"{folder}: run twice: {key}" for key, count in counts.items() if count > 1]
     problems += [f"{folder}: row lost: {row.run.key}" for row in stored if row not in rows]
     parents = {*quota_parents(Path("/")), *own_groups(Path("/"), "pids")}
-    groups = [group for parent in parents for group in parent.glob("scaling-*")]
+    # A group with processes belongs to another sweep that is alive: ours have none, as is checked below.
+    groups = [
+        group for parent in parents for group in parent.glob("scaling-*") if not read_text(group / "cgroup.procs")
+    ]
     problems += [f"{folder}: control group {group} is left" for group in groups]
     problems += [f"{folder}: {scratch} is left" for scratch in folder.glob("scaling-*")]
     return problems + [f"{folder}: process {pid} is left" for pid, _ in _processes(folder)]
