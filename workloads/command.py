@@ -103,9 +103,9 @@ class Command:
 
         The step does not count if reading its output has slowed it down for nothing: the next one discards it.
         """
-        command = execution.Command(self.argv, self.env, self.cwd, self.stdin, bool(self.patterns))
+        invocation = execution.Invocation(self.argv, self.env, self.cwd, self.stdin, bool(self.patterns))
         self.printed = Output(self.patterns, self.read_number)
-        self.exit = execution.execute(command, None if self.discards else self.printed, self.reader_cpus)
+        self.exit = execution.execute(invocation, None if self.discards else self.printed, self.reader_cpus)
         if self.exit.code and not self.ignore_failure:
             sys.stderr.write(self.printed.tail.decode(errors="replace") if self.patterns else "")
             raise ProgramError(f"{' '.join(self.argv)} {ending(self.exit.code)}")

@@ -39,7 +39,7 @@ ENDS_OF_TEXT = re.compile(rb"\\[AZ]")
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Invocation:
     """A program to execute; figures may be printed on either stream, so patterns merge them."""
 
     argv: Sequence[str]
@@ -128,12 +128,12 @@ def _hint(pattern: re.Pattern[bytes]) -> re.Pattern[bytes]:
     return re.compile(b"" if ENDS_OF_TEXT.search(pattern.pattern) else pattern.pattern, re.MULTILINE)
 
 
-def execute(command: Command, output: Output | None, reader_cpus: Sequence[int] = ()) -> Exit:
+def execute(invocation: Invocation, output: Output | None, reader_cpus: Sequence[int] = ()) -> Exit:
     """Execute a program, and read its output or, without an `Output`, discard it."""
     if output is None:
         with open(SINK, "wb", buffering=0) as sink:
             start = time.perf_counter()
-            process = command.start(sink.fileno())
+            process = invocation.start(sink.fileno())
         return _wait(process, start, None, -1, reader_cpus)
     read_end, write_end = os.pipe()
     with suppress(OSError):  # the pipes of this user hold as much as they may
@@ -141,7 +141,7 @@ def execute(command: Command, output: Output | None, reader_cpus: Sequence[int] 
     with open(read_end, "rb", buffering=0):
         with open(write_end, "wb", buffering=0):
             start = time.perf_counter()
-            process = command.start(write_end)
+            process = invocation.start(write_end)
         return _wait(process, start, output, read_end, reader_cpus)
 
 

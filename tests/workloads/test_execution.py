@@ -5,7 +5,7 @@ import resource
 import pytest
 
 from scaling.workloads.command import number
-from scaling.workloads.execution import BLOCK_BYTES, LONGEST_LINE, Command, Output, execute
+from scaling.workloads.execution import BLOCK_BYTES, LONGEST_LINE, Invocation, Output, execute
 
 
 def printed(*blocks: bytes, **patterns: str) -> Output:
@@ -25,7 +25,7 @@ def printed(*blocks: bytes, **patterns: str) -> Output:
 
 
 def executed(*argv: str, output: Output | None = None, cpus: tuple[int, ...] = ()):
-    return execute(Command(argv, dict(os.environ), None, None, False), output, cpus)
+    return execute(Invocation(argv, dict(os.environ), None, None, False), output, cpus)
 
 
 def empty_output() -> Output:
