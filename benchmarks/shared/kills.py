@@ -99,6 +99,7 @@ class Tally:
     rows: int = 0
     failed_rows: int = 0
     torn_lines: int = 0
+    other_groups: set[Path] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
 
@@ -113,7 +114,7 @@ def kill_and_resume(
 ) -> Tally:
     """Kill and resume a command so many times, finishing each folder that was begun; with packs or without."""
     chance = random.Random(seed)
-    tally = Tally()
+    tally = Tally(other_groups=_groups())
     while tally.kills.total() < rounds:
         _write_study(folder / str(tally.folders), start, design, packs)
         _one_folder(folder / str(tally.folders), chance, rounds, start, design, tally, command)
@@ -139,7 +140,7 @@ def _one_folder(
         kills = tally.kills.total()
         victim = VICTIMS[start][kills % len(VICTIMS[start])] if kills < rounds else None
         complete = _one_sweep(folder, words, victim, LONGEST_WAIT_SECONDS[design], chance, tally)
-        tally.problems += _look(folder, stored)
+        tally.problems += _look(folder, stored, tally.other_groups)
         stored = _rows(folder)
     tally.problems += _complete(folder) if command in ("sweep", "run", "serve") else []
     tally.rows += len(stored)
@@ -231,19 +232,21 @@ def _processes(folder: Path) -> Iterator[tuple[int, bytes]]:
                 yield pid, command
 
 
-def _look(folder: Path, stored: list[Row]) -> list[str]:
+def _groups() -> set[Path]:
+    """The control groups of sweeps without processes: one with processes belongs to a sweep that is alive."""
+    parents = {*quota_parents(Path("/")), *own_groups(Path("/"), "pids")}
+    groups = (group for parent in parents for group in parent.glob("scaling-*"))
+    return {group for group in groups if not read_text(group / "cgroup.procs")}
+
+
+def _look(folder: Path, stored: list[Row], other_groups: set[Path]) -> list[str]:
     """What is wrong after a kill: a file that does not parse, a row lost, a run twice, a process or a group left."""
     problems, rows = [], _rows(folder)
     for path in folder.glob("results/**/rows.jsonl"):
         counts = Counter(row.run.key for row in read_rows(path.parent))
         problems += [f"{folder}: run twice: {key}" for key, count in counts.items() if count > 1]
     problems += [f"{folder}: row lost: {row.run.key}" for row in stored if row not in rows]
-    parents = {*quota_parents(Path("/")), *own_groups(Path("/"), "pids")}
-    # A group with processes belongs to another sweep that is alive: ours have none, as is checked below.
-    groups = [
-        group for parent in parents for group in parent.glob("scaling-*") if not read_text(group / "cgroup.procs")
-    ]
-    problems += [f"{folder}: control group {group} is left" for group in groups]
+    problems += [f"{folder}: control group {group} is left" for group in _groups() - other_groups]
     problems += [f"{folder}: {scratch} is left" for scratch in folder.glob("scaling-*")]
     return problems + [f"{folder}: process {pid} is left" for pid, _ in _processes(folder)]
 

@@ -25,6 +25,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from jsonschema import Draft202012Validator, ValidationError
@@ -129,6 +130,10 @@ def import_commands() -> None:
     for command in COMMANDS.values():
         resolve(command.function)
     import_module("scaling.api.figures")
+    if find_spec("pyarrow"):
+        # Its allocator reserves a gigabyte of address space with the first buffer.
+        import_module("pyarrow.parquet")
+        import_module("pyarrow").allocate_buffer(1)
 
 
 def _write(work: Path, case: Case) -> None:

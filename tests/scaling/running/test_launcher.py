@@ -283,8 +283,8 @@ def test_a_sweep_in_a_sweep_ends_with_all_its_processes(row_of, tmp_path, progra
     path.write_text(f"SCALING_LOCK={tmp_path / 'lock'} exec {scaling} -- {program}")
     row = row_of(f"command: sh {path}", timeout_seconds=8)
     assert row.outcome.reason == "no answer within 8 s, so it was ended"
-    lines = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
-    assert not [line for line in lines if "333.0625" in line]
+    lines = [one.info["cmdline"] or [] for one in psutil.process_iter(["cmdline"])]
+    assert not [words for words in lines if "333.0625" in words[1:2] or any(f"{tmp_path}" in word for word in words)]
     assert not list(temporary.iterdir())
 
 
