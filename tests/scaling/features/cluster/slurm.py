@@ -16,6 +16,10 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from scaling.machine.kernel_files import own_groups
+from scaling.running.marks import wears_mark
+from scaling.running.quota_groups import GUARD_PREFIX
+
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo", "setpriv", "unshare")
 KINDS = {"a1": "kindA", "a2": "kindA", "b1": "kindB", "b2": "kindB"}
 
@@ -117,8 +121,11 @@ class Slurm:
         self.nodes[node] = self._child([*unshare, *inner], node)
 
     def kill(self, node: str) -> None:
-        """Cut the power of a node: everything on it is gone at once."""
+        """Cut the power of a node: everything on it is gone at once, the control groups of its sweeps too."""
+        groups = self._control_groups(node)
         _end(self.nodes[node], signal.SIGKILL)
+        for group in groups:
+            until(lambda group=group: _is_removed(group), 20, lambda group=group: group)
 
     def freeze(self, node: str) -> None:
         """Have nothing on a node run any more."""
@@ -198,9 +205,17 @@ class Slurm:
         texts = [f"== {path.name}\n{path.read_text(errors='replace')[-2000:]}" for path in self.folder.glob("log/*")]
         return "\n".join(texts)
 
+    def _control_groups(self, node: str) -> list[Path]:
+        """The groups of the sweeps of a node; nodes share the machine's."""
+        pids = self.processes(node)
+        groups = [group for parent in own_groups(Path("/"), "pids") for group in parent.glob(f"{GUARD_PREFIX}*")]
+        marks = {group: group.name.removeprefix(GUARD_PREFIX) for group in groups}
+        return [group for group, mark in marks.items() if any(wears_mark(pid, mark) for pid in pids)]
+
     def _stop_nodes(self) -> None:
-        for process in self.nodes.values():
-            _end(process, signal.SIGKILL)
+        for node, process in self.nodes.items():
+            if process.poll() is None:
+                self.kill(node)
 
 
 def missing() -> list[str]:
@@ -213,6 +228,12 @@ def command(pid: int) -> list[bytes]:
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     return []
+
+
+def _is_removed(group: Path) -> bool:
+    with suppress(OSError):
+        group.rmdir()
+    return not group.exists()
 
 
 def until(condition: Callable[[], object], seconds: float, explain: Callable[[], object] = lambda: "") -> None:
