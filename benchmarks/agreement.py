@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def example_folders() -> list[Path]:
     """The example folders that have rows."""
-    return sorted(path.parent for path in EXAMPLES.glob("**/rows.jsonl"))
+    return sorted({path.parent for path in EXAMPLES.glob("**/rows.jsonl*")})
 
 
 def disagreements(figures: Figures) -> list[tuple[tuple[str, str], list[Shown]]]:

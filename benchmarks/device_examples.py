@@ -16,6 +16,7 @@ and their libraries in its `lib`. `benchmarks/shared/programs` has the source of
 
 import argparse
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -31,14 +32,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.shared.programs.inputs import write_inputs
-from scaling.results.store import read_rows
+from scaling.results.compressed import compressed, open_part, parts_of
+from scaling.results.files import COMPRESSED
+from scaling.results.jsonl import has_lines
+from scaling.results.store import ROWS, read_rows
+from scaling.results.traces import POWER
 from scaling.study.programs import Program
 from scaling.study.spec import Study, study_to_toml
 
 ROOT = Path(__file__).parent.parent
 SCALING = (sys.executable, "-c", "from scaling.cli.main import main; main()")
 MACHINE_NAME = "sixteen"
-STORED = ("rows.jsonl", "power.jsonl")
+STORED = (ROWS.file, POWER.file)
+_COMPRESSED = tuple(f"{name}{COMPRESSED}" for name in STORED)
 INPUTS = "inputs"
 
 # How long a command that was interrupted has for what it does then.
@@ -99,7 +105,7 @@ class Part:
 def _launches(folder: Path) -> defaultdict[tuple[str, str], set[int]]:
     """The launches of a kept folder that went well, by workload and framework."""
     launches = defaultdict(set)
-    for row in read_rows(folder) if (folder / "rows.jsonl").exists() else ():
+    for row in read_rows(folder) if has_lines(folder, ROWS) else ():
         if row.outcome.status == "ok":
             launches[row.run.point.workload, row.run.point.framework].add(row.run.launch)
     return launches
@@ -167,8 +173,8 @@ def _copy(kept: Path, work: Path) -> None:
     """Runs that are kept are not made again; whose machine they are of is compared, and no other key of theirs."""
     if kept.exists():
         work.mkdir(parents=True)
-        for name in ("rows.jsonl", "machine.json"):
-            shutil.copy(kept / name, work / name)
+        for path in (*parts_of(kept / ROWS.file), kept / "machine.json"):
+            shutil.copy(path, work / path.name)
 
 
 def prepare_inputs(folder: Path, programs: Path | None) -> None:
@@ -206,14 +212,16 @@ def keep(kept: Path, work: Path, part: Part) -> int:
     """Append the whole launches of a part that the kept folder lacks; the number of their runs."""
     made, folder = work / part.name, kept / part.folder
     if made.exists() and not folder.exists():
-        shutil.copytree(made, folder, ignore=lambda _, names: {*names} & {*STORED})
+        shutil.copytree(made, folder, ignore=lambda _, names: {*names} & {*STORED, *_COMPRESSED})
     runs = 0
     for name in STORED:
-        there = {_identity(run) for run in _stored(folder / name)}
+        earlier = _stored(folder / name)
+        there = {_identity(run) for run in earlier}
         whole = _whole_launches(run for run in _stored(made / name) if _identity(run) not in there)
         if whole:
-            with (folder / name).open("a") as file:
-                file.writelines(_lines(map(_rounded, whole)))
+            lines = _lines([*earlier, *map(_rounded, whole)])
+            compressed(folder / name).write_bytes(lzma.compress("".join(lines).encode(), preset=9))
+            (folder / name).unlink(missing_ok=True)
         runs += len(whole) if name != "power.jsonl" else 0
     return runs
 
@@ -225,11 +233,16 @@ def _drop_cut_cohorts(folder: Path) -> None:
         whole = _whole_launches(stored)
         if len(whole) < len(stored):
             (folder / name).write_text("".join(_lines(whole)))
+            compressed(folder / name).unlink(missing_ok=True)
 
 
 def _stored(path: Path) -> list[dict[str, Any]]:
     """The whole lines of a file; a killed sweep may have torn the last."""
-    return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
+    stored = []
+    for part in parts_of(path):
+        with open_part(part) as lines:
+            stored += [json.loads(line) for line in lines if line.endswith(b"\n")]
+    return stored
 
 
 def _lines(stored: Iterable[dict[str, Any]]) -> list[str]:

@@ -24,6 +24,7 @@ from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.style import style, wrap
 from scaling.results.evaluation import Evaluation
 from scaling.results.files import STDIN, write_output
+from scaling.results.jsonl import has_lines
 from scaling.results.store import ROWS, read_rows, where_and_when
 from scaling.results.traces import TRACES, read_traced_rows, trace_of
 from scaling.study.keys import did_you_mean
@@ -80,8 +81,8 @@ def needs_evaluation(results: Sources, kinds: Sequence[str] | None) -> bool:
 
 
 def _usual_kinds(folder: Path) -> tuple[str, ...]:
-    traced = (folder / TRACES.file).exists()
-    has_rows = (folder / ROWS.file).exists() or not traced
+    traced = has_lines(folder, TRACES)
+    has_rows = has_lines(folder, ROWS) or not traced
     return (*(names("rows") if has_rows else ()), *(names("traces") if traced else ()))
 
 

@@ -27,7 +27,7 @@ from scaling.machine.topology import Machine, Topology
 from scaling.reporting.machine import spoiler_sentence
 from scaling.reporting.words import count
 from scaling.results.files import read_regular_text
-from scaling.results.jsonl import Lines, Redo
+from scaling.results.jsonl import Lines, Redo, has_lines
 from scaling.results.machine_file import machine_differences, machine_facts, read_machine_facts
 from scaling.results.rows import Row, planned_launch
 from scaling.results.store import ROWS, STUDY, Store, made_before, read_rows, read_study_toml
@@ -82,7 +82,7 @@ class Job:
 
     def earlier(self) -> list[Launch]:
         """The launches in the folder."""
-        return [planned_launch(row) for row in read_rows(self.folder)] if (self.folder / ROWS.file).exists() else []
+        return [planned_launch(row) for row in read_rows(self.folder)] if has_lines(self.folder, ROWS) else []
 
     def further_block(self, launch: int) -> list[Run]:
         """The runs of another launch."""

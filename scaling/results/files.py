@@ -23,8 +23,9 @@ from scaling.study.limits import LARGEST_FILE, LONGEST_ROW
 
 # The files of a results folder, which no output may replace.
 STEMS = ("rows", "traces", "power")
+COMPRESSED = ".xz"
 OWN_FILES = (
-    *(f"{stem}{ending}" for stem in STEMS for ending in (".jsonl", ".torn", ".retried.jsonl")),
+    *(f"{stem}{ending}" for stem in STEMS for ending in (".jsonl", f".jsonl{COMPRESSED}", ".torn", ".retried.jsonl")),
     *("study.toml", "profile.toml", "cluster.toml", "machine.json", "doctor.json"),
     *(name for feature in features() for name in feature.files),
 )
@@ -66,9 +67,16 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
 
 def refuse_own_file(path: Path) -> None:
     """Refuse an output that would replace results, or be in the way of future ones."""
-    has_results = any((path.parent / f"{stem}.jsonl").exists() for stem in STEMS)
-    if (path.name in OWN_FILES and has_results) or any(_is_same(path, path.parent / name) for name in OWN_FILES):
+    if (path.name in OWN_FILES and has_results(path.parent)) or any(
+        _is_same(path, path.parent / name) for name in OWN_FILES
+    ):
         raise StoreError(f"{path} is one of the results' own files; choose another with `path=`")
+
+
+def has_results(folder: Path) -> bool:
+    """Whether a folder has results, or a part of them that is compressed."""
+    names = (f"{stem}.jsonl{ending}" for stem in STEMS for ending in ("", COMPRESSED))
+    return any((folder / name).exists() for name in names)
 
 
 def _is_same(path: Path, other: Path) -> bool:

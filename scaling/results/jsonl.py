@@ -1,6 +1,7 @@
 """Files of JSON lines, one per run, each appended and synced before the next run begins.
 
-A line torn by a crash or a full disk moves to a file of its own, and its run is made again.
+A line torn by a crash or a full disk moves to a file of its own, and its run is made again. Earlier lines may have been
+compressed with xz.
 """
 
 import fcntl
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 from scaling.errors import OtherSchemaError, StoreError, few
+from scaling.results.compressed import compressed, open_part, parts_of
 from scaling.results.files import (
     MIB,
     NOT_SUPPORTED,
@@ -20,7 +22,6 @@ from scaling.results.files import (
     limited_lines,
     make_folder,
     open_own,
-    open_regular,
     replace_file,
     sync_file,
     sync_folder,
@@ -85,11 +86,17 @@ def read_lines(
             identities.add(identity)
 
 
+def has_lines(folder: Path, record_format: RecordFormat[T]) -> bool:
+    """Whether a folder has a file of this format, or its compressed part."""
+    return bool(parts_of(folder / record_format.file))
+
+
 def _parse_lines(folder: Path, record_format: RecordFormat[T]) -> Iterator[T]:
     path = folder / record_format.file
     try:
-        with open_regular(path) as lines:
-            yield from _parse(path, lines, record_format)
+        for part in parts_of(path) or [path]:
+            with open_part(part) as lines:
+                yield from _parse(part, lines, record_format)
     except OSError as error:
         within = sorted(file.parent.name for file in folder.glob(f"*/{record_format.file}"))
         remedy = f"one of its folders: {few(within)}" if within else f"a folder that {record_format.writer} has written"
@@ -204,6 +211,7 @@ class Lines(Generic[T]):
             with self._refuse_unwritable():
                 self._append_to(self.format.retried, set_aside.encode())
             replace_file(self._path, kept)
+            compressed(self._path).unlink(missing_ok=True)
             os.close(self._fd)
             self._fd = self._open_locked()
         return len(redone)

@@ -19,7 +19,7 @@ from scaling.analysis.estimates import are_equal
 from scaling.analysis.series import Observation, Series, table_key, threads_on
 from scaling.errors import StoreError, count, excerpt
 from scaling.results.csv_series import read_csv_series
-from scaling.results.files import OWN_FILES, open_input, read_whole
+from scaling.results.files import OWN_FILES, has_results, open_input, read_whole
 from scaling.study.limits import LEAST_CORES, LEAST_SECONDS, LONGEST_TEXT, MOST_CORES, MOST_SECONDS, is_time
 from scaling.study.privacy import without_secrets
 
@@ -114,7 +114,7 @@ def _equal_as_one(table: Table) -> Table:
 def _read(path: Path, options: TableOptions) -> Table:
     if path.is_dir():
         return _read_files(path, _tool_files(path), options)
-    if path.name in OWN_FILES and (path.parent / "rows.jsonl").exists():
+    if path.name in OWN_FILES and has_results(path.parent):
         raise StoreError(f"{path} is one file of a results folder; pass the folder {path.parent}")
     if _begins_as_json(path):
         return _read_files(path, [path], options)

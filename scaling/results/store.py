@@ -18,7 +18,7 @@ from scaling.features import features, resolve
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.topology import Machine, Topology
 from scaling.results.files import read_regular_text, replace_file
-from scaling.results.jsonl import Lines, RecordFormat, read_lines
+from scaling.results.jsonl import Lines, RecordFormat, has_lines, read_lines
 from scaling.results.machine_file import MachineFile, machine_facts, read_machine_file, write_machine_facts
 from scaling.results.rows import (
     Outcome,
@@ -288,8 +288,8 @@ def read_folder(path: Path, full: bool = False, keep: Keep = iter) -> Folder:
 
     Personal data is left out unless `full`. `keep` takes all rows and returns the ones to keep.
     """
-    traced = tuple(read_traced_rows(path)) if (path / TRACES.file).exists() else ()
-    has_rows = (path / ROWS.file).exists() or not traced
+    traced = tuple(read_traced_rows(path)) if has_lines(path, TRACES) else ()
+    has_rows = has_lines(path, ROWS) or not traced
     census = RowCensus()
     read = read_rows(path, census.count_repeated) if has_rows else (run.row for run in traced)
     rows = tuple(keep(census.count(read if full else map(public_row, read))))

@@ -17,7 +17,7 @@ from scaling.errors import StoreError
 from scaling.machine.power import Domain
 from scaling.machine.topology import Machine, Topology
 from scaling.results.files import replace_file
-from scaling.results.jsonl import Lines, RecordFormat, read_lines
+from scaling.results.jsonl import Lines, RecordFormat, has_lines, read_lines
 from scaling.results.machine_file import machine_facts, write_machine_facts
 from scaling.results.rows import (
     SCHEMA,
@@ -217,4 +217,4 @@ POWER = RecordFormat(
 
 def read_power(folder: Path) -> Iterator[PowerTrace]:
     """Read the traces of a folder, if it has any."""
-    return read_lines(folder, POWER) if (folder / POWER.file).exists() else iter(())
+    return read_lines(folder, POWER) if has_lines(folder, POWER) else iter(())

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import device_examples
 from benchmarks.device_examples import PARTS, ROOT, Part, keep, measure, pack
+from scaling.results.compressed import open_part
 from scaling.results.store import read_rows
 from scaling.study.programs import Program
 from scaling.study.spec import Study
@@ -70,8 +71,8 @@ def test_a_cohort_that_was_cut_short_is_not_kept(tmp_path):
     stored = [{**run, "started_at": str(number)} for number, run in enumerate([whole, cut, whole])]
     (folder / "power.jsonl").write_text("".join(json.dumps(one) + "\n" for one in stored))
     keep(tmp_path / "kept", tmp_path / "work", part)
-    kept = (tmp_path / "kept/cut-sixteen/power.jsonl").read_text().splitlines()
-    assert [json.loads(line)["started_at"] for line in kept] == ["0", "2"]
+    with open_part(tmp_path / "kept/cut-sixteen/power.jsonl.xz") as lines:
+        assert [json.loads(line)["started_at"] for line in lines] == ["0", "2"]
 
 
 def test_a_later_call_makes_a_cohort_again_that_was_cut_short(tmp_path):

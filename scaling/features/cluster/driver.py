@@ -35,7 +35,7 @@ from scaling.features.cluster.folder import (
 from scaling.features.cluster.jobs import Jobs
 from scaling.reporting.words import count, duration, point_words
 from scaling.results.files import make_folder, read_regular_text, replace_file
-from scaling.results.jsonl import Redo
+from scaling.results.jsonl import Redo, has_lines
 from scaling.results.rows import Row, launch_seconds
 from scaling.results.store import FINDINGS, ROWS, STUDY, Store, made_before, read_rows, read_study_toml
 from scaling.results.traces import read_power
@@ -369,7 +369,7 @@ def _refuse_another(sweep: ClusterSweep) -> None:
             f"results folder {named} has characters that the commands of batch schedulers do not take; choose one with "
             "letters, digits and _-./ only with -o"
         )
-    if (sweep.folder / ROWS.file).exists():
+    if has_lines(sweep.folder, ROWS):
         raise StoreError(f"{sweep.folder} holds the results of one machine; choose another folder with -o")
     make_folder(sweep.folder)
     for path in sorted(sweep.folder.glob(f"*/{STUDY}")):

@@ -26,6 +26,7 @@ from scaling.features.profiling.other_machine import Speeds
 from scaling.features.profiling.profile import MOST_LAUNCHES, irreproducible, profiles
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.reporting.words import point_words
+from scaling.results.jsonl import has_lines
 from scaling.results.rows import launch_of, planned_launch
 from scaling.results.store import read_rows
 from scaling.results.traces import PROFILE, TRACES, TracedRow, TraceStore, read_traced_rows, read_traces, trace_of
@@ -192,7 +193,7 @@ def _read_speeds(folder: Path) -> Speeds:
 
 def _read_steps(folder: Path) -> list[MeasuredStep]:
     """The traced steps of a folder, or its plain ones if it has no traces."""
-    if (folder / TRACES.file).exists():
+    if has_lines(folder, TRACES):
         traced = profiles(read_traces(folder))
         return [MeasuredStep(one.point, one.items_per_step, one.threads, one.wall_seconds, one.parts) for one in traced]
     plain = summarize(map(launch_of, read_rows(folder)))

@@ -44,7 +44,7 @@ from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Topology
 from scaling.reporting.machine import spoiler_sentence
 from scaling.results.export import data_frame
-from scaling.results.jsonl import Redo
+from scaling.results.jsonl import Redo, has_lines
 from scaling.results.rows import Row
 from scaling.results.store import ROWS, made_before, read_rows
 from scaling.running.environment import ONEDNN
@@ -81,7 +81,7 @@ class TuningJob(Job):
 
     def schedule(self) -> TuningSchedule:  # type: ignore[override]
         """The cohorts to make after the stored ones."""
-        stored = read_rows(self.folder) if (self.folder / ROWS.file).exists() else ()
+        stored = read_rows(self.folder) if has_lines(self.folder, ROWS) else ()
         return TuningSchedule(
             self.study,
             self.grid.points,

@@ -130,7 +130,7 @@ def test_a_file_system_without_locks_is_written_to_and_said_to_have_none(tmp_pat
 
 
 def test_a_file_that_fails_while_it_is_read_is_refused_in_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("scaling.results.jsonl.open_regular", lambda path: open_regular(Path("/proc/self/mem")))
+    monkeypatch.setattr("scaling.results.compressed.open_regular", lambda path: open_regular(Path("/proc/self/mem")))
     with pytest.raises(StoreError, match=r"^no results in .* cannot be read"):
         list(read_lines(tmp_path, NUMBERS))
 

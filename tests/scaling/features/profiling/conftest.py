@@ -4,6 +4,7 @@ import pytest
 
 from scaling.features.profiling.evaluation import evaluate_ops
 from scaling.reporting.plots.drawing import draw_kinds
+from scaling.results.compressed import open_part
 from tests.traced import CONVOLUTIONAL, amdahl_traces
 
 FORWARD = {name: CONVOLUTIONAL[name] for name in ("Conv2D", "_FusedMatMul")}
@@ -29,9 +30,9 @@ def op_drawings(op_evaluation):
 @pytest.fixture(scope="session")
 def two_networks(tmp_path_factory):
     """The stored profiles of two networks of those in an example."""
-    stored = Path(__file__).parents[4] / "docs" / "examples" / "profiles-small" / "traces.jsonl"
-    lines = stored.read_text().splitlines(keepends=True)
+    stored = Path(__file__).parents[4] / "docs" / "examples" / "profiles-small" / "traces.jsonl.xz"
     folder = tmp_path_factory.mktemp("profiles")
-    few = [line for line in lines if '"workload":"vgg"' in line or '"workload":"residual"' in line]
-    (folder / "traces.jsonl").write_text("".join(few))
+    with open_part(stored) as lines:
+        few = [line for line in lines if b'"workload":"vgg"' in line or b'"workload":"residual"' in line]
+    (folder / "traces.jsonl").write_bytes(b"".join(few))
     return folder

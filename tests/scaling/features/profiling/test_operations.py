@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from scaling.results.compressed import open_part
 from tests.mentions import mentions
 from tests.scaling.cli.here import json_of, scaling
 from tests.scaling.reporting.results import made, written
@@ -70,8 +71,8 @@ CEILINGS = SMALL.parent / "ceilings-sixteen"
 @pytest.fixture
 def autoenc_on_sixteen(tmp_path):
     """The profiles of one network on the machine whose ceilings are stored."""
-    lines = (SMALL.parent / "profiles-now-sixteen" / "traces.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "traces.jsonl").write_text("".join(line for line in lines if '"workload":"autoenc"' in line))
+    with open_part(SMALL.parent / "profiles-now-sixteen" / "traces.jsonl.xz") as lines:
+        (tmp_path / "traces.jsonl").write_bytes(b"".join(line for line in lines if b'"workload":"autoenc"' in line))
     return tmp_path
 
 
