@@ -20,7 +20,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
 
-from scaling.running import quota_groups
+from scaling.running import control_groups
 from scaling.running.cohort import free_bytes
 from scaling.running.forkserver import LONGEST_MESSAGE
 from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartOrReuse, WorkerProcess
@@ -154,7 +154,7 @@ class Server:
         except OSError as error:
             self._socket.close()
             raise StartError(f"its server cannot be started: {error.strerror}") from error
-        quota_groups.guard(guard, self._process.pid)
+        control_groups.guard(guard, self._process.pid)
 
     def wait_until_ready(self) -> float:
         """Sleep until it has imported everything; returns the seconds that this took."""

@@ -22,7 +22,7 @@ from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, TurnSpan, was
 from scaling.analysis.witness import Witness
 from scaling.errors import escape_text, to_install
 from scaling.machine.topology import format_list, parse_list
-from scaling.running import quota_groups, witness
+from scaling.running import control_groups, witness
 from scaling.running.marks import wear_mark
 from scaling.running.messages import (
     TURNS_OVER,
@@ -129,7 +129,7 @@ def _execute(request: RunRequest, pipes: Pipes, started_ns: int, prepare: Callab
 def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
     """Measure one run."""
     if request.group is not None:
-        quota_groups.join(request.group)
+        control_groups.join(request.group)
     cpus = frozenset(os.sched_getaffinity(0))
     if cpus != parse_list(request.cpus):
         raise RuntimeError(f"CPUs {request.cpus} were requested, but the kernel gave {format_list(cpus)}")

@@ -15,7 +15,7 @@ import pytest
 from scaling.analysis.curves.laws import StatedTruth
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import launch_of, row_from_json, row_to_json
-from scaling.running import launcher, processes, quota_groups, system_calls
+from scaling.running import control_groups, launcher, processes, system_calls
 from scaling.running.witness import memory_policy
 from tests import runs
 from tests.conftest import need
@@ -268,7 +268,7 @@ while time.time() < end:
 @pytest.mark.parametrize("guarded", [True, False])
 def test_processes_that_leave_their_parent_again_and_again_end_with_their_run(row_of, tmp_path, guarded, monkeypatch):
     if not guarded:
-        monkeypatch.setattr(quota_groups, "_make_guard", lambda mark, root: None)
+        monkeypatch.setattr(control_groups, "_make_guard", lambda mark, root: None)
     (path := tmp_path / "bomb.py").write_text(BOMB)
     row = row_of(f"command: {sys.executable} {path}", timeout_seconds=2)
     assert row.outcome.reason == "no answer within 2 s, so it was ended"
