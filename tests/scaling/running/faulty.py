@@ -170,10 +170,11 @@ def answers_an_array(setting):
 
 def answers_otherwise(setting, key, value):
     """Ends well, and says something of itself that cannot be."""
-    from scaling.running import messages, worker
+    from scaling.analysis.turns import Turn
+    from scaling.running import messages
 
     true_encode = messages.encode
-    turn = dataclasses.asdict(worker.Turn(round=1, steps=9, unsettled=12, seconds=1.0))
+    turn = dataclasses.asdict(Turn(round=1, steps=9, unsettled=12, seconds=1.0))
 
     def encode(message):
         text = true_encode(message)
