@@ -10,8 +10,8 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Any, BinaryIO, NoReturn
 
@@ -19,7 +19,7 @@ from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.traces import TracedStep
 from scaling.analysis.witness import Witness
 from scaling.errors import escape_text, to_install
-from scaling.machine.topology import format_list, parse_list
+from scaling.machine.topology import CpuSet, format_list, parse_list
 from scaling.running import control_groups, witness
 from scaling.running.marks import wear_mark
 from scaling.running.messages import (
@@ -34,7 +34,16 @@ from scaling.running.messages import (
     send,
 )
 from scaling.running.starting import ShortageError, start_program
-from scaling.running.steps import RunCpus, take_executions, take_fixed_steps, take_steps, take_turns, time_step
+from scaling.running.steps import (
+    Measured,
+    Observer,
+    take_executions,
+    take_fixed_steps,
+    take_steps,
+    take_turns,
+    time_step,
+)
+from scaling.running.system import SYSTEM, System
 from scaling.running.system_calls import hardware_counters
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 
@@ -112,46 +121,100 @@ def _execute(request: RunRequest, pipes: Pipes, started_ns: int, prepare: Callab
         sys.stderr.flush()
 
 
-def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
+@dataclass(frozen=True, slots=True)
+class _BuiltRun:
+    """A workload that is ready to be measured, with the steps that it has taken, and the times of its start."""
+
+    workload: Any
+    framework: Any
+    imported: float
+    built: float
+    ready: float
+    first_step: float | None = None
+    steps: tuple[float, ...] = ()
+    traced: tuple[TracedStep, ...] = ()
+
+    @property
+    def is_program(self) -> bool:
+        """Whether its steps are executions of a program."""
+        return hasattr(self.workload, "executions")
+
+    @property
+    def pipeline_threads(self) -> frozenset[int]:
+        """The threads of its input pipeline."""
+        return self.framework.pipeline_threads() if self.framework else frozenset()
+
+    @property
+    def pool_sizes(self) -> Mapping[str, int | None]:
+        """The sizes of its framework's pools of threads."""
+        return self.framework.pool_sizes() if self.framework else {}
+
+
+def measure(request: RunRequest, started_ns: int, pipes: Pipes, system: System = SYSTEM) -> RunResult:
     """Measure one run."""
     if request.group is not None:
         control_groups.join(request.group)
-    cpus = frozenset(os.sched_getaffinity(0))
-    if cpus != parse_list(request.cpus):
-        raise RuntimeError(f"CPUs {request.cpus} were requested, but the kernel gave {format_list(cpus)}")
+    cpus = _check_cpus(request, system)
     policy = witness.memory_policy() if request.memory != "none" else None
     hardware = hardware_counters()  # counts the threads that are started from here on
+    run = _build_run(request, system)
+    siblings, beside = parse_list(request.siblings), parse_list(request.beside)
+    observer = Observer(cpus, siblings, hardware, run.pipeline_threads, beside, system)
+    measured = _take_requested_steps(run, request, observer, pipes)
+    if run.is_program:
+        start_program(run.workload.close)
+    for counter in hardware.values():
+        counter.close()
+    witnessed = Witness(
+        cpus_at_start=format_list(cpus),
+        cpus_at_end=format_list(system.affinity()),
+        memory_policy=policy,
+        **{**witness.memory_bytes(system), **run.pool_sizes, **measured.counters},
+    )
+    return _result(request, started_ns, run, measured, witnessed)
 
+
+def _check_cpus(request: RunRequest, system: System) -> CpuSet:
+    """The CPUs of this process, which must be the requested ones."""
+    cpus = system.affinity()
+    if cpus != parse_list(request.cpus):
+        raise RuntimeError(f"CPUs {request.cpus} were requested, but the kernel gave {format_list(cpus)}")
+    return cpus
+
+
+def _build_run(request: RunRequest, system: System) -> _BuiltRun:
+    """Import and build the workload, and take its first step; a program is not executed yet."""
     # `workloads` is imported only now: threads inherit the CPUs they are started on.
     factory = _load_factory(request.workload)
     from scaling.workloads.base import Setting
 
     setting: Any = Setting(**request.setting)  # type: ignore[arg-type]
     framework = _framework(request.framework, setting, request.device)
-    imported = time.monotonic_ns()
+    imported = system.now()
     workload = _build(factory, setting, framework, request)
-    built = time.monotonic_ns()
-    is_program = hasattr(workload, "executions")
-    if is_program:
+    run = _BuiltRun(workload, framework, imported, built=system.now(), ready=imported)
+    if run.is_program:
         start_program(workload.prepare)
-    else:
-        workload.prepare()
-    first, steps, traced = (None, [], ()) if is_program else _take_first_step(workload, framework, request.traced)
-    ready = time.monotonic_ns()
-    pipeline = framework.pipeline_threads() if framework else frozenset()
-    cpu_sets = RunCpus(cpus, parse_list(request.siblings), hardware, pipeline, parse_list(request.beside))
+        return replace(run, ready=system.now())
+    workload.prepare()
+    first, steps, traced = _take_first_step(workload, framework, request.traced)
+    return replace(run, ready=system.now(), first_step=first, steps=tuple(steps), traced=traced)
+
+
+def _take_requested_steps(run: _BuiltRun, request: RunRequest, observer: Observer, pipes: Pipes) -> Measured:
+    """Take the steps of a run, beginning with those that it has taken."""
+    steps = list(run.steps)
     if request.takes_turns:
-        measured = take_turns(workload, steps, cpu_sets, pipes)
-    elif is_program:
-        measured = take_executions(workload, cpu_sets)
-    elif request.warmup is not None and request.steps is not None:
-        measured = take_fixed_steps(workload, steps, request.warmup, request.steps, cpu_sets)
-    else:
-        measured = take_steps(workload, steps, request, cpu_sets)
-    if is_program:
-        start_program(workload.close)
-    for counter in hardware.values():
-        counter.close()
+        return take_turns(run.workload, steps, observer, pipes)
+    if run.is_program:
+        return take_executions(run.workload, observer)
+    if request.warmup is not None and request.steps is not None:
+        return take_fixed_steps(run.workload, steps, request.warmup, request.steps, observer)
+    return take_steps(run.workload, steps, request, observer)
+
+
+def _result(request: RunRequest, started_ns: int, run: _BuiltRun, measured: Measured, witnessed: Witness) -> RunResult:
+    workload, framework = run.workload, run.framework
     profiled = framework.profile_device(workload) if framework and request.device != "cpu" else None
     first_loss, last_loss = _ends(getattr(workload, "losses", None))
     truth = getattr(workload, "truth", None)
@@ -160,7 +223,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         step_seconds=tuple(measured.steps),
         turns=tuple(measured.turns),
         spans=tuple(measured.spans),
-        traced=traced,
+        traced=run.traced,
         ended_by=measured.ended_by,
         items_per_step=_item_count(workload.items_per_step),
         first_loss=first_loss,
@@ -168,19 +231,14 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         cautions=tuple(framework.cautions()) if framework else (),
         truth=None if truth is None else StatedTruth(**truth),
         sections=RunSections(
-            imports=(imported - started_ns) / 1e9,
-            init=(built - imported) / 1e9,
-            setup=(ready - built) / 1e9,
-            first_step=first,
+            imports=run.imported - started_ns / 1e9,
+            init=run.built - run.imported,
+            setup=run.ready - run.built,
+            first_step=run.first_step,
             run=measured.seconds,
-            main=(ready - imported) / 1e9 + measured.active_seconds,
+            main=run.ready - run.imported + measured.active_seconds,
         ),
-        witness=Witness(
-            cpus_at_start=format_list(cpus),
-            cpus_at_end=format_list(os.sched_getaffinity(0)),
-            memory_policy=policy,
-            **{**witness.memory_bytes(), **(framework.pool_sizes() if framework else {}), **measured.counters},
-        ),
+        witness=witnessed,
         versions={**_versions(), **(framework.versions() if framework else {})},
         device_profile=profiled,
         figures=getattr(workload, "figures", {}),

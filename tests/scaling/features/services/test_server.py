@@ -213,5 +213,5 @@ def test_a_pattern_is_searched_across_pieces_of_the_output(pattern, pieces, is_r
 
 
 def test_a_process_whose_name_is_cut_within_a_character_has_times(cut_name):
-    assert server._start_time(os.getpid())
-    assert server._name(os.getpid()) == "abcdefghijklmn\N{REPLACEMENT CHARACTER}"
+    assert server.start_time(os.getpid())
+    assert server.process_name(os.getpid()) == "abcdefghijklmn\N{REPLACEMENT CHARACTER}"
