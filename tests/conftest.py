@@ -187,17 +187,6 @@ def interruptible():
             signal.signal(number, handler)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def no_rest_between_turns():
-    """Nothing is measured here that caches and clocks would have to settle for."""
-    from scaling.running import cohort
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cohort, "SETTLE_SECONDS", 0.01)
-        patch.setattr(cohort, "CAPS_SETTLE_SECONDS", 0.01)
-        yield
-
-
 def need(present: bool, what: str) -> None:
     """Skip a test that needs something of the system, or fail where the system was meant to have it."""
     if not present:
