@@ -38,7 +38,7 @@ ALONE = (
     *(f"scaling/cli/test_{name}.py" for name in ("run", "sweep")),
     *(
         f"scaling/running/test_{name}.py"
-        for name in ("cohort", "environment", "launcher", "lock", "pack", "reaper", "servers", "starting")
+        for name in ("environment", "launcher", "lock", "real_cohorts", "real_packs", "reaper", "servers", "starting")
     ),
     "scaling/running/test_local.py",
     *(f"scaling/features/cluster/test_{name}.py" for name in ("node", "slurm")),
