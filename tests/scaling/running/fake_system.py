@@ -419,7 +419,8 @@ class FakeChild:
 
     def _execute(self, system: FakeSystem, build: Build) -> None:
         request = self.spec.request
-        run = worker._BuiltRun(build(system, request), None, system.now(), system.now(), system.now())
+        workload = build(system, request)
+        run = worker._BuiltRun(workload, None, *[system.now()] * 3, steps=getattr(workload, "taken", ()))
         cpus, siblings, beside = map(parse_list, (request.cpus, request.siblings, request.beside))
         observer = Observer(cpus, siblings, NO_COUNTERS, beside=beside, system=system)
         pipes = Pipes(self, system)

@@ -1,8 +1,6 @@
 """Workloads that go wrong, each in a way of its own, and a few that do not."""
 
 import ctypes
-import dataclasses
-import json
 import os
 import signal
 import sys
@@ -158,43 +156,15 @@ def answers_rubbish(setting):
     os._exit(0)
 
 
-def answers_without_steps(setting):
-    os.write(reply_fd(), b'{"message": "RunResult", "started_ns": 1}')
-    os._exit(0)
-
-
-def answers_an_array(setting):
-    os.write(reply_fd(), b"[1, 2]")
-    os._exit(0)
-
-
-def answers_otherwise(setting, key, value):
-    """Ends well, and says something of itself that cannot be."""
-    from scaling.analysis.turns import Turn
-    from scaling.running import messages
-
-    true_encode = messages.encode
-    turn = dataclasses.asdict(Turn(round=1, steps=9, unsettled=12, seconds=1.0))
-
-    def encode(message):
-        text = true_encode(message)
-        if type(message).__name__ != "RunResult":
-            return text
-        return json.dumps({**json.loads(text), key: [turn] if value == "overlapping" else json.loads(str(value))})
-
-    messages.encode = encode
-    return brief(setting)
-
-
-def counts_items(setting, items):
+def counts_no_items(setting):
     workload = brief(setting)
-    workload.items_per_step = {"unknown": float("nan"), "none": None, "half": 0.5, "huge": 10**400}.get(items, items)
+    workload.items_per_step = None
     return workload
 
 
-def loses(setting, loss):
+def loses_text(setting):
     workload = brief(setting)
-    workload.losses = {"unknown": [1.0, float("nan")], "text": ["high"], "number": 7}[loss]
+    workload.losses = ["high"]
     return workload
 
 

@@ -138,6 +138,26 @@ def test_a_step_as_long_as_a_turn_needs_no_settling():
     assert [(turn.steps, turn.unsettled) for turn in seen.turns] == [(2, 1), (1, 0)]
 
 
+def test_a_turn_whose_time_is_over_when_it_has_settled_takes_one_step():
+    durations = [*[0.125] * 4, 2.0, 0.125, 0.125]
+    with Machine(1) as machine:
+        requests = [TurnRequest(0, 0.5, 0.0), TurnRequest(1, 0.5, 0.3, machine.now + 1.0)]
+        seen = measured(machine, timed(durations, []), *requests)
+    assert [(turn.steps, turn.unsettled) for turn in seen.turns] == [(4, 0), (2, 1)]
+
+
+def test_steps_that_were_taken_before_the_first_turn_belong_to_the_warm_up_and_do_not_count():
+    def build(system: FakeSystem, request: RunRequest) -> Workload:
+        workload = steps_of(0.125)(system, request)
+        workload.taken = (9.0, 8.0)
+        return workload
+
+    with Machine(1) as machine:
+        seen = measured(machine, build, TurnRequest(0, 0.5, 0.0), TurnRequest(1, 0.5, 0.0))
+    assert [(turn.steps, turn.unsettled) for turn in seen.turns] == [(6, 2), (4, 0)]
+    assert seen.step_seconds[:2] == (9.0, 8.0)
+
+
 @given(STEPS, st.lists(st.sampled_from([0.25, 1.0]), min_size=1, max_size=3))
 def test_the_witness_of_a_run_is_that_of_the_counted_steps_of_its_turns_without_warm_up(durations, lengths):
     times: list[tuple[float, float]] = []
