@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterable
 from contextlib import nullcontext
-from itertools import accumulate, cycle
+from itertools import accumulate, count, cycle
 from statistics import median
 from types import SimpleNamespace
 
@@ -181,6 +181,21 @@ def test_the_witness_of_a_run_with_fixed_steps_leaves_its_warm_up_out():
     assert len(seen.step_seconds) == 11
     assert (seen.witness.cpu_seconds, seen.sections.run) == (1.0, 1.0)
     assert seen.sections.main == 1.375
+
+
+def test_a_fixed_number_of_steps_is_taken_also_of_a_workload_that_times_several_at_once():
+    def build(system: FakeSystem, request: RunRequest) -> Workload:
+        calls = count(1)
+
+        def step() -> list[float]:
+            system.compute(0.5)
+            return [float(next(calls))] * 4
+
+        return Workload(step)
+
+    with Machine(1) as machine:
+        seen = measured(machine, build, warmup=3, steps=6)
+    assert seen.step_seconds == (1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0)
 
 
 def test_a_run_in_one_go_ends_by_precision_or_by_its_time():

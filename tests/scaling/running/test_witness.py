@@ -217,6 +217,7 @@ def test_interrupts_are_load_and_stolen_time_is_not(kind, busy):
     # Ours needs 1.25 seconds of what is left of one CPU, and the rest of both is at rest.
     assert seen["cpu_seconds"] == pytest.approx(1.25)
     assert seen["busy_seconds"] == pytest.approx(1.25 + busy * 2 * 5.0 * 0.125, abs=4 * witness.TICK)
+    assert seen["sibling_busy_seconds"] == pytest.approx(busy * 2 * 5.0 * 0.125, abs=4 * witness.TICK)
     assert seen["steal_seconds"] == pytest.approx((1 - busy) * 2 * 5.0 * 0.125, abs=4 * witness.TICK)
 
 
