@@ -13,13 +13,12 @@ from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan
 from scaling.analysis.witness import Witness
 from scaling.results.rows import Outcome, Sections
 from scaling.running import cohort, messages
-from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
-from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings
+from scaling.running.cohort import CAPS_SETTLE_SECONDS, MemberSpec, ProcessSizes, Surroundings
 from scaling.running.launcher import LaunchResult, spawn
 from scaling.running.messages import RunRequest, TurnRequest
 from scaling.running.starting import StartError
 from scaling.study.planning import SETTLE_SECONDS
-from scaling.study.spec import Caps, Turns
+from scaling.study.spec import Turns
 from tests.scaling.running.fake_system import (
     ROUNDING,
     Build,
@@ -34,20 +33,23 @@ from tests.scaling.running.fake_system import (
 
 EIGHTH = steps_of(0.125)
 TURNS = Turns(3, 0.5, 3)
+# Cohorts only compare caps.
+USUAL_CAPS = MemberSpec(child_spec(), spawn).caps[0]
+WATTS = (USUAL_CAPS, "90 W", "60 W")
 
 
 class Noted(Surroundings):
     """Surroundings that note what they are used for."""
 
     def __init__(self, machine: Machine) -> None:
-        self.machine, self.caps = machine, Caps()
+        self.machine, self.caps = machine, USUAL_CAPS
         self.left: list[frozenset[int]] = []
         self.changed: list[float] = []
 
     def leave(self, cpus: frozenset[int]) -> None:
         self.left.append(cpus)
 
-    def set_caps(self, caps: Caps) -> bool:
+    def set_caps(self, caps: object) -> bool:
         before, self.caps = self.caps, caps
         if caps != before:
             self.changed.append(self.machine.now)
@@ -91,7 +93,6 @@ def rounds_of(result: LaunchResult) -> list[int]:
     return [turn.round for turn in result.outcome.turns]
 
 
-WATTS = (Caps(), Caps(90.0), Caps(60.0))
 MEMBERS = st.lists(st.sampled_from(["0", "1", "0-1", "0-3"]), min_size=1, max_size=3)
 
 
@@ -137,11 +138,21 @@ def test_no_step_counts_before_its_process_and_changed_caps_have_settled(caps, s
     assert settling == ({0.3} if caps == 1 else {0.3, 1.0})
 
 
+def test_the_order_of_turns_is_random_in_every_round():
+    with Machine(3) as machine:
+        together = Cohort(machine, "0", "1", "2", build=steps_of(0.5))
+        together.take_turns(Turns(12, 0.5, 12))
+    processes = [process for _, _, process in sorted(together.steps)]
+    orders = {tuple(processes[at : at + 3]) for at in range(len(processes) - 36, len(processes), 3)}
+    assert all(len(set(order)) == 3 for order in orders)
+    assert len(orders) > 2
+
+
 def test_a_program_begins_after_changed_caps_have_settled():
     with Machine(1) as machine:
         together = Cohort(machine, "0", build=lambda system, request: Workload(lambda: system.compute(0.25)))
         spec = replace(together.specs[0].child, program_variables={})
-        together.specs = [replace(together.specs[0], child=spec, caps=(Caps(90.0),))]
+        together.specs = [replace(together.specs[0], child=spec, caps=WATTS[1:2])]
         together.take_turns(Turns(1, 0.5, 1))
     assert together.surroundings.changed == [machine.beginning]
     assert together.steps[0][0] == machine.beginning + 1.0

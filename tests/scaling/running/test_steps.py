@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scaling.analysis.turns import EXECUTIONS
-from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
+from scaling.running.cohort import CAPS_SETTLE_SECONDS
 from scaling.running.messages import RunRequest, RunResult, TurnDone, TurnRequest, TurnsOver, decode, turn_done
 from scaling.running.steps import LEAST_STEPS, half_width, next_check, stop_reason, time_step
 from scaling.running.witness import OF_TURNS

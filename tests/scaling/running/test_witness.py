@@ -305,6 +305,10 @@ def test_counters_of_the_machine_have_their_units():
     assert (seen["mhz"], seen["temperature_celsius"], seen["pressure_seconds"]) == (1500.0, 45.0, 0.5)
     assert (seen["quota_periods"], seen["throttled_periods"]) == (20, 5)
     assert seen["sibling_busy_seconds"] is None
+    del machine.files["/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq"]
+    machine.periods = {"nr_periods": 1, "nr_throttled": 15}
+    later = observer.changes(before, visits)
+    assert (later["mhz"], later["quota_periods"], later["throttled_periods"]) == (None, None, 5)
     assert memory == {"max_rss_bytes": 1 << 20, "mapped_file_bytes": 4096}
 
 
