@@ -275,13 +275,16 @@ def test_processes_that_may_get_ready_in_company_do_so_at_the_same_time():
     def build(system: FakeSystem, request: RunRequest) -> Workload:
         # None is ready before all have begun.
         system.machine.block(system.process, ready=lambda: len(together.open_child.opened) == 2)
+        system.compute(0.5)
         return steps_of(0.125)(system, request)
 
     with Machine(2) as machine:
         together = Cohort(machine, "0-1", "0-1", build=build, in_company=True)
         together.sizes = ProcessSizes(1, 1)
         results = together.take_turns()
+        elapsed = machine.now - machine.beginning
     assert [rounds_of(result) for result in results] == [[0, 1, 2, 3]] * 2
+    assert sum(result.outcome.sections.wall for result in results) == pytest.approx(elapsed)
 
 
 def test_the_process_with_the_most_cpus_shows_how_much_memory_the_others_will_take():
