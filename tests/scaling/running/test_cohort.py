@@ -25,6 +25,7 @@ from tests.scaling.running.fake_system import (
     FakeSystem,
     Killed,
     Machine,
+    Process,
     Workload,
     child_spec,
     opener,
@@ -64,6 +65,8 @@ class Cohort:
         self.system = FakeSystem(machine, machine.parent)
         self.surroundings = Noted(machine)
         self.steps: list[tuple[float, float, int]] = []
+        # Processes that were awake while another one took its turn.
+        self.awake: list[Process] = []
         self.sizes = ProcessSizes()
         self.open_child = opener(machine, self._noting(build))
         self.specs = [MemberSpec(child_spec(own, timeout=600.0), spawn, **spec) for own in cpus]
@@ -75,6 +78,8 @@ class Cohort:
 
             def noted() -> None:
                 began = system.now()
+                others = [child.process for child in self.open_child.opened if child.process is not system.process]
+                self.awake += [other for other in others if not (other.is_stopped or other.has_ended)]
                 step()
                 self.steps.append((began, system.now(), system.process.number))
 
@@ -118,6 +123,7 @@ def test_one_process_at_a_time_takes_a_turn_and_all_do_in_every_round_under_each
         assert sum(turn.steps for turn in result.outcome.turns) == len(result.outcome.step_seconds)
     if is_alone:
         assert len({number for result in results[::caps] for number in rounds_of(result)[1:]}) == made * len(cpus)
+    assert together.awake == []
     times = sorted(together.steps)
     assert all(after[0] >= before[1] - ROUNDING for before, after in pairwise(times))
     assert sum(result.outcome.sections.wall for result in results) == pytest.approx(elapsed)
@@ -284,6 +290,7 @@ def test_processes_that_may_get_ready_in_company_do_so_at_the_same_time():
         results = together.take_turns()
         elapsed = machine.now - machine.beginning
     assert [rounds_of(result) for result in results] == [[0, 1, 2, 3]] * 2
+    assert together.awake == []
     assert sum(result.outcome.sections.wall for result in results) == pytest.approx(elapsed)
 
 
