@@ -6,7 +6,7 @@ imports of this module at every start, so they are few.
 
 import os
 import resource
-import selectors
+import select
 import signal
 import time
 from collections.abc import Iterable, Sequence
@@ -21,6 +21,9 @@ ROOT = Path("/")
 
 # The time for which a process spins before the moment that it waits for.
 AWAKE_SECONDS = 0.002
+
+# The kernel takes milliseconds as an integer of 32 bits.
+LONGEST_WAIT_SECONDS = 1e6
 
 # The clock of a process that counts its CPU time to the nanosecond: CPUCLOCK_SCHED in <linux/posix-timers.h>.
 SCHEDULER_CLOCK = 2
@@ -137,10 +140,11 @@ class System:
 
     def wait(self, sources: Sequence[Source], seconds: float) -> list[Source]:
         """Sleep until some of these have something to read, for this long at most, and return them."""
-        with selectors.DefaultSelector() as selector:
-            for source in sources:
-                selector.register(source, selectors.EVENT_READ)
-            return [key.fileobj for key, _ in selector.select(seconds)]  # type: ignore[misc]
+        poll = select.poll()
+        by_descriptor = {source.fileno(): source for source in sources}
+        for fd in by_descriptor:
+            poll.register(fd, select.POLLIN)
+        return [by_descriptor[fd] for fd, _ in poll.poll(1000 * min(seconds, LONGEST_WAIT_SECONDS))]
 
 
 SYSTEM = System()

@@ -425,7 +425,7 @@ class FakeChild:
         observer = Observer(cpus, siblings, NO_COUNTERS, beside=beside, system=system)
         pipes = Pipes(self, system)
         measured = worker._take_requested_steps(run, request, observer, pipes)
-        seen = Witness(format_list(cpus), format_list(cpus), **measured.counters)
+        seen = Witness(format_list(cpus), format_list(system.affinity()), **measured.counters)
         self.replied = worker._result(request, round(self.started * 1e9), run, measured, seen)
 
     @property

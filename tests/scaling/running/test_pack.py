@@ -91,6 +91,29 @@ def test_the_cpu_time_of_the_other_replicas_is_neither_a_replicas_own_nor_load_e
     assert seen.cpus_visited == seen.cpus_at_start == seen.cpus_at_end == "0-1"
 
 
+@pytest.mark.parametrize(("disturbed", "made"), [([], 1), ([0], 2), ([1], 2), ([3], 1)])
+def test_a_turn_is_quiet_if_it_was_in_every_replica(disturbed, made):
+    with Machine(4) as machine:
+        for cpu in disturbed:
+            machine.load(cpu, 0.0, 99.0)
+        result, _ = run_pack(machine, steps_of(0.125), Turns(1, 1.0, 2))
+    assert [turn.round for turn in result.outcome.turns] == list(range(made + 1))
+
+
+def test_a_replica_that_leaves_its_cpus_shows_in_the_mask_of_its_pack():
+    def build(system: FakeSystem, request: RunRequest) -> Workload:
+        def step() -> None:
+            system.process.cpus = frozenset({0, 2}) if request.cpus == "0" else system.process.cpus
+            system.compute(0.125)
+
+        return Workload(step)
+
+    with Machine(4) as machine:
+        result, _ = run_pack(machine, build)
+    assert (result.witness.cpus_at_start, result.witness.cpus_at_end) == ("0-1", "0,2")
+    assert result.outcome.pack.disjoint
+
+
 def test_of_workloads_beside_each_other_only_the_measured_ones_count():
     def build(system: FakeSystem, request: RunRequest) -> Workload:
         return steps_of(0.125 if request.cpus == "0" else 0.0625)(system, request)
@@ -125,6 +148,8 @@ def test_where_one_replica_goes_wrong_its_sister_is_ended(how, status, reason, a
     with Machine(2) as machine:
         result, children = run_pack(machine, build)
         assert [child.process.has_ended for child in children] == [True, True]
+    # It takes no turn after that in which one of them failed.
+    assert [len(child.seen_requests) for child in children] == [{0: 1, 30: 3}[after]] * 2
     outcome = result.outcome
     replica = f"replica {1 + int(failing)} of 2, on CPUs {failing}"
     assert (outcome.status, outcome.reason) == (status, f"{replica}: {reason}; the others were ended")
