@@ -27,14 +27,6 @@ def brief(setting):
     return Steps(lambda: sum(range(2000)))
 
 
-def built_in_company(setting, folder, others):
-    """Is not built before so many others have begun to be."""
-    (Path(folder) / str(os.getpid())).touch()
-    while len([*Path(folder).iterdir()]) <= others:
-        time.sleep(0.01)
-    return brief(setting)
-
-
 def hangs_and_talks(setting, says):
     """Hangs in its first step, and says without end that it is ready, that it has taken a turn, or anything else."""
     from scaling.running import messages
@@ -72,14 +64,13 @@ def spins_beside(setting):
     return brief(setting)
 
 
-def fails_later(setting, cores, steps, how):
-    """Goes well for so many steps, and on so many cores it then raises, hangs or is killed."""
+def dies_later(setting, cores, steps):
+    """Goes well for so many steps, and on so many cores it is then killed."""
     left = iter(range(steps))
-    hows = {"raises": lambda: 1 / 0, "hangs": signal.pause, "dies": lambda: os.kill(os.getpid(), signal.SIGKILL)}
 
     def step():
         if setting.cores == cores and next(left, None) is None:
-            hows[how]()
+            os.kill(os.getpid(), signal.SIGKILL)
         sum(range(200_000))
 
     return Steps(step)
@@ -199,18 +190,17 @@ def not_a_workload(setting):
     return 42
 
 
-def one_fails(setting, folder, how, steps=4):
-    """Of the processes that are started together, one goes wrong after so many steps: the first to leave its mark."""
+def one_dies(setting, folder, steps=4):
+    """Of the processes that are started together, one is killed after so many steps: the first to leave its mark."""
     try:
-        Path(folder, "failing").touch(exist_ok=False)
+        Path(folder, "dying").touch(exist_ok=False)
     except FileExistsError:
         return brief(setting)
     left = iter(range(steps))
-    hows = {"raises": lambda: 1 / 0, "hangs": signal.pause, "dies": lambda: os.kill(os.getpid(), signal.SIGKILL)}
 
     def step():
         if next(left, None) is None:
-            hows[how]()
+            os.kill(os.getpid(), signal.SIGKILL)
         sum(range(2000))
 
     return Steps(step)
@@ -223,15 +213,6 @@ def one_eats_memory(setting, folder, group):
     except FileExistsError:
         return brief(setting)
     return eats_memory(setting, group)
-
-
-def one_of_two_fails(setting, folder):
-    """The first process goes well, and of those after it the first to leave its mark does not."""
-    try:
-        Path(folder, "lone").touch(exist_ok=False)
-    except FileExistsError:
-        return one_fails(setting, folder, "dies")
-    return brief(setting)
 
 
 def tells_and_hangs(setting, fifo):

@@ -124,7 +124,7 @@ def test_every_process_takes_a_turn_in_every_round_and_uses_no_cpu_in_between(st
 
 
 def test_where_one_process_dies_the_other_goes_on():
-    failed, other = rows_of(f"{FAULTY}:fails_later cores=1 steps=4 how=dies", rounds=6, turn_seconds=BRIEF)
+    failed, other = rows_of(f"{FAULTY}:dies_later cores=1 steps=4", rounds=6, turn_seconds=BRIEF)
     assert (failed.outcome.status, other.outcome.status) == ("failed", "ok")
     assert "killed by signal 9" in failed.outcome.reason
     assert rounds(other) == list(range(7))

@@ -132,7 +132,7 @@ def test_beside_another_workload_the_first_is_measured():
 
 
 def test_where_one_replica_dies_its_sister_is_ended_and_there_is_one_row_with_one_reason(tmp_path):
-    (row,) = rows_of(f"{FAULTY}:one_fails folder={tmp_path} how=dies", alone=True)
+    (row,) = rows_of(f"{FAULTY}:one_dies folder={tmp_path}", alone=True)
     assert row.outcome.status == "failed"
     assert row.outcome.reason.startswith(("replica 1 of 2, on CPUs ", "replica 2 of 2, on CPUs "))
     assert "killed by signal 9 (SIGKILL)" in row.outcome.reason
