@@ -5,7 +5,7 @@ from itertools import groupby, product
 import pytest
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
-from scaling.analysis.speedup import speedups
+from scaling.analysis.speedup import precision_of, speedups
 from scaling.analysis.summary import Launch, summarize
 from scaling.errors import StoreError
 from scaling.results.rows import launch_of
@@ -120,6 +120,15 @@ def test_a_long_budget_is_spent_where_intervals_are_wide():
     assert 38 <= len(runs) <= 40
     keys = [run.key for run in runs]
     assert len(set(keys)) == len(keys)
+
+
+def test_a_budget_is_spent_until_every_interval_is_as_narrow_as_the_study_wants():
+    clock = Clock()
+    schedule = Schedule(STUDY, PLANNED, (), 9000.0, clock)
+    for _ in made(schedule, clock, noise=0.02):
+        pass
+    assert clock.seconds < 9000.0
+    assert all(precision_of(point) <= STUDY.precision for point in schedule.judged_points())
 
 
 def test_a_schedule_goes_on_where_an_earlier_one_stopped():
