@@ -100,8 +100,9 @@ def test_without_a_budget_the_runs_are_those_of_the_plan():
     assert [run.key for run in carried_out(None)] == [run.key for run in PLANNED]
 
 
-def test_a_short_budget_ends_after_a_whole_block_and_one_core_again():
-    runs = carried_out(5.5)
+@pytest.mark.parametrize("budget", [5.5, 6.5])
+def test_a_short_budget_ends_after_a_whole_block_and_one_core_again(budget):
+    runs = carried_out(budget)
     assert len(runs) == 5
     assert sorted(run.point.cores for run in runs) == [1, 1, 1, 2, 2]
     assert runs[-1].point.cores == 1
@@ -155,7 +156,7 @@ def test_later_launches_get_the_number_of_steps_worth_taking():
     assert carried_out(None)[0].steps is None
 
 
-@pytest.mark.parametrize("budget", [None, 6.0])
+@pytest.mark.parametrize("budget", [None, 6.0, 1.5])
 def test_time_left_is_never_negative(budget):
     clock = Clock()
     schedule = Schedule(STUDY, PLANNED, (), budget, clock)
