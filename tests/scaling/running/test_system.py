@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scaling.running.system import SYSTEM
+from scaling.running.system import SYSTEM, System
 
 SPINS = "import os\nprint('ready', flush=True)\nwhile True: pass"
 
@@ -75,9 +75,32 @@ def test_what_is_waited_for_is_over_afterwards_and_all_clocks_are_one():
     SYSTEM.wait_until(moment)
 
 
+class Punctual(System):
+    """A system whose clock moves by half a millisecond whenever it is read, and by the time of every sleep."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        self.time += 0.0005
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+
+
+def test_a_process_that_waits_for_a_moment_spins_shortly_before_it():
+    system = Punctual()
+    system.wait_until(1.0)
+    assert 1.0 <= system.time < 1.001
+    assert system.slept == [pytest.approx(1.0 - 0.002, abs=0.001)]
+
+
 def test_what_cannot_be_read_is_nothing():
     assert (SYSTEM.text("/proc/nowhere"), SYSTEM.names("/proc/nowhere")) == (None, [])
-    assert f"({SYSTEM.text('/proc/self/comm').strip()})" in SYSTEM.text("/proc/self/stat")
+    assert SYSTEM.text("/proc/self/stat").split()[0] == str(SYSTEM.process_id()) == str(os.getpid())
     assert "self" in SYSTEM.names("/proc")
     assert SYSTEM.affinity() == SYSTEM.affinity_of(SYSTEM.process_id()) == os.sched_getaffinity(0)
     assert SYSTEM.free_bytes() > 0

@@ -257,8 +257,8 @@ def test_the_cpu_time_of_a_server_is_that_of_its_processes_and_of_those_that_it_
 
 def test_a_process_that_has_ended_has_no_start_and_another_of_its_number_has_another():
     with Machine(6) as machine:
-        system, serves, works, _ = family(machine)
-        assert server.start_time(serves.number, system) != server.start_time(works.number, system)
+        system, serves, works, loads = family(machine)
+        assert server.start_time(serves.number, system) != server.start_time(loads.number, system)
         assert server.process_name(works.number, system) == "worker"
         machine.end(works)
         assert (server.start_time(works.number, system), server.process_name(works.number, system)) == (None, "gone")
