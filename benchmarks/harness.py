@@ -54,7 +54,7 @@ os.sched_setaffinity(0, json.loads(sys.argv[2]))
 from importlib import import_module
 from statistics import median
 import tensorflow as tf
-from scaling.running import worker
+from scaling.running import steps
 from scaling.running.frameworks.tensorflow import CompiledStep
 from scaling.running.witness import Visits
 from scaling.workloads.base import Setting
@@ -65,7 +65,7 @@ step, batch, visits = compiled._function, compiled._batch, Visits()
 
 def ours(times):
     for _ in range(times):
-        yield from worker._time_step(compiled.step)
+        yield from steps.time_step(compiled.step)
         visits.look()
 
 def plain(times):

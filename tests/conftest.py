@@ -38,7 +38,7 @@ ALONE = (
     *(f"scaling/cli/test_{name}.py" for name in ("run", "sweep")),
     *(
         f"scaling/running/test_{name}.py"
-        for name in ("cohort", "environment", "launcher", "lock", "pack", "reaper", "servers", "starting")
+        for name in ("environment", "launcher", "lock", "real_cohorts", "real_packs", "reaper", "servers", "starting")
     ),
     "scaling/running/test_local.py",
     *(f"scaling/features/cluster/test_{name}.py" for name in ("node", "slurm")),
@@ -185,17 +185,6 @@ def interruptible():
     for number, handler in usual.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_rest_between_turns():
-    """Nothing is measured here that caches and clocks would have to settle for."""
-    from scaling.running import cohort
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cohort, "SETTLE_SECONDS", 0.01)
-        patch.setattr(cohort, "CAPS_SETTLE_SECONDS", 0.01)
-        yield
 
 
 def need(present: bool, what: str) -> None:

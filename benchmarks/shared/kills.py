@@ -28,7 +28,7 @@ from scaling.machine.kernel_files import own_groups, quota_parents, read_text
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import Row
 from scaling.results.store import read_rows
-from scaling.running.quota_groups import ControlGroups
+from scaling.running.control_groups import ControlGroups
 from scaling.study.planning import plan
 from scaling.study.spec import study_from_toml
 

@@ -11,31 +11,26 @@ part in all of them, so every other process has a partner in each of its rounds.
 the same time: each takes all of its turns before the next one starts, in random order.
 """
 
-import os
 import random
-import signal
-import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 from math import fsum
-from pathlib import Path
 from typing import Any
 
-import psutil
 from msgspec import structs
 
 from scaling.analysis.turns import WARMUP_ROUND
-from scaling.machine.kernel_files import memory_headroom, named_lines
 from scaling.running import processes
 from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, fail_if_left, not_started
 from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, TurnsOver, decode, turn_done
 from scaling.running.pack import PackedChildren, PackSpec, open_child
 from scaling.running.starting import StartError
-from scaling.running.witness import OF_TURNS, ROOT, known, process_cpu_seconds, processes_below
+from scaling.running.system import SYSTEM, System
+from scaling.running.witness import OF_TURNS, PAGE_BYTES, known, processes_below, status_bytes
 from scaling.study.planning import SETTLE_SECONDS
 from scaling.study.spec import Caps, Turns
 
@@ -78,10 +73,11 @@ class ProcessSizes:
     peak_bytes: int = 0
     own_bytes: int = 0
 
-    def note(self, pids: Iterable[int]) -> None:
+    def note(self, pids: Iterable[int], system: System = SYSTEM) -> None:
         """Update the sizes from processes that are ready."""
-        self.peak_bytes = max(self.peak_bytes, *map(_peak_bytes, pids))
-        self.own_bytes = max(self.own_bytes, *map(_own_bytes, pids))
+        for pid in pids:
+            self.peak_bytes = max(self.peak_bytes, status_bytes(pid, "VmHWM", system) or 0)
+            self.own_bytes = max(self.own_bytes, _own_bytes(pid, system))
 
 
 class Surroundings:
@@ -120,12 +116,18 @@ class _Member:
         return self.child is not None and self.result is None
 
 
+# Starts the process of a run, or the processes of a pack.
+OpenChild = Callable[[ChildSpec | PackSpec, StartChild], Child | PackedChildren]
+
+
 def take_turns(
     specs: Sequence[MemberSpec],
     turns: Turns,
     order: random.Random,
     surroundings: Surroundings | None = None,
     sizes: ProcessSizes | None = None,
+    system: System = SYSTEM,
+    open_child: OpenChild = open_child,
 ) -> list[LaunchResult]:
     """Let processes take turns, the first of them in every part of the cohort; returns a result for each of their caps.
 
@@ -133,7 +135,7 @@ def take_turns(
     """
     orphans = processes.Orphans(specs[0].child.mark)
     members = [_Member(spec) for spec in specs]
-    run = _CohortRun(turns, order, surroundings or Surroundings(), sizes or ProcessSizes())
+    run = _CohortRun(turns, order, surroundings or Surroundings(), sizes or ProcessSizes(), system, open_child)
     living = [[member] for member in order.sample(members, len(members))] if turns.alone else [members]
     try:
         for together in living:
@@ -187,11 +189,21 @@ def _part(result: LaunchResult, turn_caps: Sequence[int], index: int, number: in
 class _CohortRun:
     """Gives the members of a cohort their turns."""
 
-    def __init__(self, turns: Turns, order: random.Random, surroundings: Surroundings, sizes: ProcessSizes) -> None:
+    def __init__(
+        self,
+        turns: Turns,
+        order: random.Random,
+        surroundings: Surroundings,
+        sizes: ProcessSizes,
+        system: System = SYSTEM,
+        open_child: OpenChild = open_child,
+    ) -> None:
         self.turns = turns
         self.order = order
         self.surroundings = surroundings
         self.sizes = sizes
+        self.system = system
+        self.open_child = open_child
         self.last_round = WARMUP_ROUND
 
     def execute(self, members: Sequence[_Member]) -> None:
@@ -243,10 +255,10 @@ class _CohortRun:
             if error is not None:
                 member.result = not_started(error)
         starting = [member for member in members if member.result is None]
-        with _charge_time(*starting):
+        with self._charge_time(*starting):
             for member in starting:
                 assert not isinstance(member.spec.start, StartError)
-                member.child = open_child(member.spec.child, member.spec.start)
+                member.child = self.open_child(member.spec.child, member.spec.start)
             ready = [member for member in starting if self._stop_when_ready(member)]
         for member in starting:
             if member in ready:
@@ -259,15 +271,15 @@ class _CohortRun:
         assert member.child is not None
         if member.child.next_message(READY) is None:
             return False
-        self.sizes.note(member.child.pids)
-        _stop(member)
+        self.sizes.note(member.child.pids, self.system)
+        self._stop(member)
         return True
 
     def _lack_of_memory(self, spec: ChildSpec | PackSpec) -> StartError | None:
         """The error of a pack that does not fit into memory, judged by the largest process so far; None if it fits."""
         if not isinstance(spec, PackSpec):
             return None
-        needed, free = len(spec.replicas) * self.sizes.own_bytes, free_bytes()
+        needed, free = len(spec.replicas) * self.sizes.own_bytes, self.system.free_bytes()
         if needed <= free:
             return None
         return StartError(
@@ -276,7 +288,7 @@ class _CohortRun:
         )
 
     def _fit_into_memory(self, members: Iterable[_Member]) -> bool:
-        return MEMORY_MARGIN * sum(map(self._expected_bytes, members)) <= free_bytes()
+        return MEMORY_MARGIN * sum(map(self._expected_bytes, members)) <= self.system.free_bytes()
 
     def _expected_bytes(self, member: _Member) -> int:
         spec = member.spec.child
@@ -308,11 +320,11 @@ class _CohortRun:
         self.surroundings.leave(member.spec.child.cpus)
         changed = self.surroundings.set_caps(member.spec.caps[caps])
         if changed and member.spec.child.is_program:
-            wait_for_caps()
+            wait_for_caps(self.system)
         settle = max(SETTLE_SECONDS, CAPS_SETTLE_SECONDS) if changed else SETTLE_SECONDS
         member.turn_caps.append(caps)
-        with _charge_time(member):
-            _continue(member)
+        with self._charge_time(member):
+            self._continue(member)
             self.surroundings.begin_turn(member.spec.metered)
             member.child.request(TurnRequest(number, self.turns.seconds, settle))
             done = member.child.next_message(turn_done(number))
@@ -320,7 +332,7 @@ class _CohortRun:
         if done:
             if number != WARMUP_ROUND and _was_quiet(done):
                 member.last_quiet_round = number
-            _stop(member)
+            self._stop(member)
         else:
             _end(member)
 
@@ -329,60 +341,54 @@ class _CohortRun:
         for member in members:
             if member.alive:
                 assert member.child is not None
-                with _charge_time(member):
-                    _continue(member)
+                with self._charge_time(member):
+                    self._continue(member)
                     member.child.request(TurnsOver())
                     member.child.wait()
                 _end(member)
 
+    @contextmanager
+    def _charge_time(self, *members: _Member) -> Iterator[None]:
+        """Charge the time that passes, and this process's CPU time, to the members in equal parts."""
+        start, cpu = self.system.now(), self.system.cpu_seconds()
+        try:
+            yield
+        finally:
+            for member in members:
+                member.active_seconds += (self.system.now() - start) / len(members)
+                member.parent_cpu_seconds += (self.system.cpu_seconds() - cpu) / len(members)
 
-def wait_for_caps() -> None:
+    def _stop(self, member: _Member) -> None:
+        """Stop the processes of a member with their groups."""
+        assert member.child is not None
+        pids = member.child.pids
+        self.system.stop(pids)
+        member.cpu_when_stopped = self._cpu_seconds(pids)
+
+    def _continue(self, member: _Member) -> None:
+        """Continue the stopped processes of a member, and record the CPU time they have used since then."""
+        assert member.child is not None
+        pids = member.child.pids
+        if member.cpu_when_stopped is not None:
+            member.idle_cpu_seconds += max(0.0, self._cpu_seconds(pids) - member.cpu_when_stopped)
+            member.cpu_when_stopped = None
+        self.system.resume(pids)
+
+    def _cpu_seconds(self, pids: Iterable[int]) -> float:
+        """The CPU time of processes and their descendants, without those that have ended."""
+        alive = [process for pid in pids for process in processes_below(pid, self.system)]
+        return fsum(map(self.system.cpu_seconds_of, alive))
+
+
+def wait_for_caps(system: System = SYSTEM) -> None:
     """Wait until the machine follows changed caps."""
-    time.sleep(CAPS_SETTLE_SECONDS)
+    system.sleep(CAPS_SETTLE_SECONDS)
 
 
 def _was_quiet(message: bytes) -> bool:
     with suppress(MessageError):
         return decode(message, TurnDone).quiet
     return False
-
-
-@contextmanager
-def _charge_time(*members: _Member) -> Iterator[None]:
-    """Charge the time that passes, and this process's CPU time, to the members in equal parts."""
-    start, cpu = time.monotonic(), time.process_time()
-    try:
-        yield
-    finally:
-        for member in members:
-            member.active_seconds += (time.monotonic() - start) / len(members)
-            member.parent_cpu_seconds += (time.process_time() - cpu) / len(members)
-
-
-def _stop(member: _Member) -> None:
-    """Stop the processes of a member with their groups, and wait until they have stopped."""
-    assert member.child is not None
-    pids = member.child.pids
-    for pid in pids:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGSTOP)
-    for pid in pids:
-        with suppress(ChildProcessError):
-            # WNOWAIT leaves the process's end to the thread that owns it.
-            os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    member.cpu_when_stopped = fsum(map(_cpu_seconds, pids))
-
-
-def _continue(member: _Member) -> None:
-    """Continue the stopped processes of a member, and record the CPU time they have used since then."""
-    assert member.child is not None
-    pids = member.child.pids
-    if member.cpu_when_stopped is not None:
-        member.idle_cpu_seconds += max(0.0, fsum(map(_cpu_seconds, pids)) - member.cpu_when_stopped)
-        member.cpu_when_stopped = None
-    for pid in pids:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGCONT)
 
 
 def _end(member: _Member) -> None:
@@ -398,23 +404,7 @@ def _end(member: _Member) -> None:
     )
 
 
-def _cpu_seconds(pid: int) -> float:
-    """The CPU time of a process and its descendants, without those that have ended."""
-    return fsum(map(process_cpu_seconds, processes_below(pid)))
-
-
-def _peak_bytes(pid: int) -> int:
-    return 1024 * int(named_lines(Path(f"/proc/{pid}/status")).get("VmHWM", "0").split()[0])
-
-
-def _own_bytes(pid: int) -> int:
+def _own_bytes(pid: int, system: System) -> int:
     """The memory of a process that it shares with no other process: replicas share the code of libraries."""
-    with suppress(psutil.NoSuchProcess):
-        memory = psutil.Process(pid).memory_info()
-        return int(memory.rss - memory.shared)
-    return 0
-
-
-def free_bytes() -> float:
-    """The memory that the next processes may take."""
-    return min(psutil.virtual_memory().available, memory_headroom(ROOT))
+    pages = (system.text(f"/proc/{pid}/statm") or "").split()
+    return PAGE_BYTES * (int(pages[1]) - int(pages[2])) if pages else 0

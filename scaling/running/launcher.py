@@ -24,7 +24,7 @@ from scaling.analysis.witness import Witness
 from scaling.machine.kernel_files import read_text
 from scaling.machine.topology import parse_list
 from scaling.results.rows import Figure, Outcome, Sections
-from scaling.running import processes, quota_groups
+from scaling.running import control_groups, processes
 from scaling.running.marks import MARK, innermost
 from scaling.running.messages import (
     READY,
@@ -397,7 +397,7 @@ def _start_and_wait(
         state.known.set()
         for name in CHILD_ENDS:
             os.close(ends.pop(name))
-        quota_groups.guard(spec.guard, state.pid)
+        control_groups.guard(spec.guard, state.pid)
         with suppress(BrokenPipeError):  # it has ended already
             send(control_fd, spec.request)
         with suppress(ChildProcessError):  # the calling program waits for any child, and has taken its status

@@ -29,13 +29,13 @@ from scaling.results.traces import PowerTrace, TracedRow
 from scaling.running import processes, system_calls
 from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns, wait_for_caps
+from scaling.running.control_groups import ControlGroups
 from scaling.running.environment import PADDING, SCRATCH, environment, row_variables, server_variables, thread_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, launch, not_started, spawn
 from scaling.running.marks import marks_within
 from scaling.running.messages import RunRequest, WorkloadSpec
 from scaling.running.pack import PackSpec
 from scaling.running.power_meter import MeteredRun, PowerMeter
-from scaling.running.quota_groups import ControlGroups
 from scaling.running.reaper import Reaper, Scratch, remove_scratch
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.running.starting import StartError

@@ -3,8 +3,6 @@
 They begin every turn at the same moment. If one hangs, fails or dies, the run has failed for its reason.
 """
 
-import selectors
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,6 +17,7 @@ from scaling.machine.topology import format_list
 from scaling.results.rows import Outcome, Sections
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild
 from scaling.running.messages import MessageError, TurnDone, TurnRequest, decode, encode
+from scaling.running.system import SYSTEM, System
 from scaling.running.witness import OF_STRETCHES, known, union
 
 # The time from the request of a turn to its start, in which stopped processes wake up and read the request.
@@ -57,9 +56,10 @@ class PackSpec:
 class PackedChildren:
     """The processes of a pack, from their start to their end."""
 
-    def __init__(self, spec: PackSpec, start: StartChild) -> None:
+    def __init__(self, spec: PackSpec, children: Sequence[Child], system: System = SYSTEM) -> None:
         self.spec = spec
-        self.children = [Child(replica, start) for replica in spec.replicas]
+        self.children = children
+        self._system = system
         self._failed: Child | None = None
 
     @property
@@ -92,26 +92,19 @@ class PackedChildren:
 
     def _sleep_until(self, is_settled: Callable[[], bool], late: Callable[[], list[Child]]) -> None:
         """Read messages until the condition holds; after the deadline, the first late replica has timed out."""
-        deadline = time.monotonic() + self.spec.replicas[0].timeout_seconds
-        with selectors.DefaultSelector() as selector:
-            for child in self.children:
-                if not child.is_over:
-                    selector.register(child, selectors.EVENT_READ, child)
-            while not is_settled():
-                seconds = min(child.seconds_to_sleep(deadline) for child in self.children)
-                events = selector.select(seconds)
-                for key, _ in events:
-                    sender: Child = key.data
-                    sender.read()
-                    if sender.is_over:
-                        selector.unregister(sender)
-                if time.monotonic() >= deadline and (missing := late()):
-                    missing[0].timed_out = True
+        deadline = self._system.now() + self.spec.replicas[0].timeout_seconds
+        while not is_settled():
+            seconds = min(child.seconds_to_sleep(deadline) for child in self.children)
+            running = [child for child in self.children if not child.is_over]
+            for child in self._system.wait(running, seconds):
+                child.read()
+            if self._system.now() >= deadline and (missing := late()):
+                missing[0].timed_out = True
 
     def request(self, message: object) -> None:
         """Send all replicas a message; a turn begins at the same moment in all of them."""
         if isinstance(message, TurnRequest):
-            message = replace(message, start_at=time.monotonic() + LEAD_SECONDS)
+            message = replace(message, start_at=self._system.now() + LEAD_SECONDS)
         for child in self.children:
             child.request(message)
 
@@ -150,7 +143,9 @@ class PackedChildren:
 
 def open_child(spec: ChildSpec | PackSpec, start: StartChild) -> Child | PackedChildren:
     """Start the process of a run, or the processes of a pack."""
-    return PackedChildren(spec, start) if isinstance(spec, PackSpec) else Child(spec, start)
+    if isinstance(spec, ChildSpec):
+        return Child(spec, start)
+    return PackedChildren(spec, [Child(replica, start) for replica in spec.replicas])
 
 
 def _common_message(lines: Sequence[bytes]) -> bytes:

@@ -18,7 +18,7 @@ from typing import NoReturn
 import psutil
 
 from scaling.errors import visible
-from scaling.running import quota_groups
+from scaling.running import control_groups
 from scaling.running.marks import wears_mark
 
 SET_CHILD_SUBREAPER, GET_CHILD_SUBREAPER = 36, 37  # from <linux/prctl.h>
@@ -99,7 +99,7 @@ class Orphans:
         """End them all, and all processes of control groups; returns descriptions of those that are left."""
         spared = self._spared | WAITING
         try:
-            quota_groups.end_processes(groups, spared)
+            control_groups.end_processes(groups, spared)
             return end_children(self._mark, spared)
         finally:
             _REAPED.remove(self)

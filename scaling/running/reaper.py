@@ -25,7 +25,7 @@ from typing import Any
 import psutil
 
 from scaling.errors import StoreError
-from scaling.running import quota_groups
+from scaling.running import control_groups
 from scaling.running.marks import is_zombie, wears_mark
 from scaling.running.processes import REQUESTS_TO_STOP, describe, ending
 from scaling.running.starting import StartError, patiently
@@ -127,7 +127,7 @@ def watch() -> None:
     os.close(sys.stdout.fileno())  # ready
     sweep, sweep_fd = setup["sweep"]
     closed = _wait_for_the_end(pipe, sweep_fd)
-    quota_groups.end_all(setup["mark"], Path(setup["root"]))
+    control_groups.end_all(setup["mark"], Path(setup["root"]))
     left = _end_all(setup["mark"], {os.getpid(), sweep}, 1 if closed else QUIET_LOOKS)
     for pid in sorted(left):
         print(
@@ -135,7 +135,7 @@ def watch() -> None:
         )
     if setup["scratch"]:
         remove_scratch(Path(setup["scratch"]))
-    quota_groups.remove_all(setup["mark"], Path(setup["root"]))
+    control_groups.remove_all(setup["mark"], Path(setup["root"]))
     for problem in restore(setup["caps"]) if setup["caps"] else ():
         print(f"scaling: {problem}", file=sys.stderr)
 

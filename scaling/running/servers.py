@@ -20,13 +20,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
 
-from scaling.running import quota_groups
-from scaling.running.cohort import free_bytes
+from scaling.running import control_groups
 from scaling.running.forkserver import LONGEST_MESSAGE
 from scaling.running.launcher import CHILD_ENDS, ChildSpec, StartOrReuse, WorkerProcess
 from scaling.running.messages import ChildStarted, MessageError, Refusal, ServerReady, ServerSetup, decode, encode
 from scaling.running.processes import ending
 from scaling.running.starting import ShortageError, StartError, patiently
+from scaling.running.system import SYSTEM
 from scaling.running.system_calls import Policy
 from scaling.study.catalogue import A_FRAMEWORK, read_catalogue
 from scaling.study.planning import Point
@@ -123,7 +123,7 @@ class Servers:
         if self.generation == 1 or self._slowest_seconds < LONG_SECONDS:
             return 0
         cpus = len(os.sched_getaffinity(0))
-        return min(cpus, MOST_AT_ONCE, int(SPARE_MEMORY * free_bytes() / SERVER_BYTES))
+        return min(cpus, MOST_AT_ONCE, int(SPARE_MEMORY * SYSTEM.free_bytes() / SERVER_BYTES))
 
     def close(self) -> None:
         """End all servers, and the processes that wait for their next run."""
@@ -154,7 +154,7 @@ class Server:
         except OSError as error:
             self._socket.close()
             raise StartError(f"its server cannot be started: {error.strerror}") from error
-        quota_groups.guard(guard, self._process.pid)
+        control_groups.guard(guard, self._process.pid)
 
     def wait_until_ready(self) -> float:
         """Sleep until it has imported everything; returns the seconds that this took."""

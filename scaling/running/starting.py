@@ -41,7 +41,7 @@ class ShortageError(StartError):
     """The system lacks resources for one more process or thread of our own."""
 
 
-def patiently(start: Callable[[], T]) -> T:
+def patiently(start: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
     """Call a function that starts something, again after growing pauses while the system lacks resources."""
     for seconds in PAUSES:
         try:
@@ -49,7 +49,7 @@ def patiently(start: Callable[[], T]) -> T:
         except (OSError, RuntimeError) as error:
             if _shortage(error) is None:
                 raise
-        time.sleep(seconds)
+        sleep(seconds)
     try:
         return start()
     except (OSError, RuntimeError) as error:

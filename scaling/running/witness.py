@@ -6,26 +6,18 @@ samples them (`ProcessTree`). Imports nothing heavy: the worker pays for it at e
 """
 
 import os
-import resource
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from scaling.analysis.witness import Witness
-from scaling.machine.kernel_files import bandwidth_count, named_lines, read_number
 from scaling.machine.topology import CpuSet, format_list, parse_list
+from scaling.running.system import SYSTEM, System
 from scaling.running.system_calls import Counter
 
-ROOT = Path("/")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 TICK = 1 / TICKS_PER_SECOND
-
-# The clock of a process that counts its CPU time to the nanosecond: CPUCLOCK_SCHED in <linux/posix-timers.h>.
-SCHEDULER_CLOCK = 2
 
 # A thread counts as busy from this share of the busiest thread's CPU time: pools keep helpers that only wake up.
 BUSY_SHARE = 0.05
@@ -34,6 +26,10 @@ BUSY_SHARE = 0.05
 # sweep's process looks at programs even less often if a look takes long, since it may run on measured CPUs.
 SECONDS_BETWEEN_LOOKS = 0.1
 LOOKING_SHARE = 0.01
+
+# Temperatures of parts of the machine, and words in the names of those in the processor.
+THERMAL = "/sys/class/thermal"
+SENSORS = ("cpu", "pkg", "core", "soc")
 
 # The units of counters that a witness reports as differences, under its names for them.
 UNITS = {
@@ -68,18 +64,19 @@ class Reading(NamedTuple):
 class Visits:
     """The CPUs on which each thread was seen, sampled between steps, in processes that existed before the steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, system: System = SYSTEM) -> None:
+        self.system = system
         self.cpus: dict[int, set[int]] = {}
-        self.processes = processes_below(os.getpid())
+        self.processes = processes_below(system.process_id(), system)
         self.next_look = 0.0
 
     def look(self) -> None:
         """Record the CPU of every thread, unless the last look was just now."""
-        now = time.perf_counter()
+        now = self.system.now()
         if now >= self.next_look:
             self.next_look = now + SECONDS_BETWEEN_LOOKS
-            for thread, folder in threads_of(self.processes):
-                cpu = _last_cpu(folder)
+            for thread, folder in threads_of(self.processes, self.system):
+                cpu = _last_cpu(folder, self.system)
                 if cpu is not None:
                     self.cpus.setdefault(thread, set()).add(cpu)
 
@@ -87,8 +84,9 @@ class Visits:
 class ProcessTree:
     """The most threads and bytes below a process, and its CPUs, without processes on CPUs `beside` the run's."""
 
-    def __init__(self, beside: CpuSet = frozenset()) -> None:
+    def __init__(self, beside: CpuSet = frozenset(), system: System = SYSTEM) -> None:
         self.beside = beside
+        self.system = system
         self.threads = 0
         self.memory_bytes = 0
         self.cpus: set[int] = set()
@@ -96,21 +94,27 @@ class ProcessTree:
 
     def look(self, root: int) -> float:
         """Look at the processes below this one, unless the last look was just now; returns seconds to the next."""
-        start = time.monotonic()
+        start = self.system.now()
         if start >= self._next_look:
-            threads = list(threads_of(filter(self._is_measured, processes_below(root)[1:])))
-            self.threads = max(self.threads, len(threads))
-            processes = {folder.split("/")[2] for _, folder in threads}
-            self.memory_bytes = max(self.memory_bytes, sum(map(_resident_bytes, processes)))
-            self.cpus |= {cpu for _, folder in threads if (cpu := _last_cpu(folder)) is not None}
-            now = time.monotonic()
+            self._note(root)
+            now = self.system.now()
             self._next_look = now + max(SECONDS_BETWEEN_LOOKS, (now - start) / LOOKING_SHARE)
-        return self._next_look - time.monotonic()
+        return self._next_look - self.system.now()
+
+    def _note(self, root: int) -> None:
+        measured = list(filter(self._is_measured, processes_below(root, self.system)[1:]))
+        threads = list(threads_of(measured, self.system))
+        processes = {folder.split("/")[2] for _, folder in threads}
+        self.threads = max(self.threads, len(threads))
+        self.memory_bytes = max(self.memory_bytes, sum(_resident_bytes(process, self.system) for process in processes))
+        cpus = {_last_cpu(folder, self.system) for _, folder in threads}
+        self.cpus |= {cpu for cpu in cpus if cpu is not None}
 
     def _is_measured(self, process: int) -> bool:
-        with suppress(OSError):
-            return not self.beside or not os.sched_getaffinity(process) <= self.beside
-        return False
+        if not self.beside:
+            return True
+        allowed = self.system.affinity_of(process)
+        return allowed is not None and not allowed <= self.beside
 
     def add_to(self, witness: Witness) -> Witness:
         """A run's witness with these observations; unchanged if the program ended before the first look."""
@@ -124,32 +128,33 @@ class ProcessTree:
         )
 
 
-def _last_cpu(folder: str) -> int | None:
-    stat = _text(f"{folder}/stat")
+def _last_cpu(folder: str, system: System) -> int | None:
+    stat = system.text(f"{folder}/stat")
     return int(stat.rpartition(")")[2].split()[36]) if stat else None
 
 
-def _resident_bytes(process: str) -> int:
-    with suppress(OSError, IndexError, ValueError):
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
-    return 0
+def _resident_bytes(process: str, system: System) -> int:
+    pages = (system.text(f"/proc/{process}/statm") or "").split()
+    return int(pages[1]) * PAGE_BYTES if pages else 0
 
 
-def read(cpus: CpuSet, siblings: CpuSet, hardware: Mapping[str, Counter], beside: CpuSet = frozenset()) -> Reading:
+def read(
+    cpus: CpuSet,
+    siblings: CpuSet,
+    hardware: Mapping[str, Counter],
+    beside: CpuSet = frozenset(),
+    system: System = SYSTEM,
+) -> Reading:
     """The counters now; CPUs `beside` these belong to the same run and count as neither its own nor other load."""
-    own = resource.getrusage(resource.RUSAGE_SELF)
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)  # children that have ended and were waited for
-    processes = processes_below(os.getpid())
-    waits = _waits(processes)
-    stat, now = _text("/proc/stat") or "", time.perf_counter()
+    own, children = system.usage(), system.usage_of_children()
+    processes = processes_below(system.process_id(), system)
+    alive = sum(map(system.cpu_seconds_of, processes[1:]))
+    waits = _waits(processes, system)
+    stat, now = system.text("/proc/stat") or "", system.now()
     ticks = _processor_ticks(stat)
-    pressure = _text("/proc/pressure/cpu")  # microseconds in which any process waited for a CPU
+    pressure = system.text("/proc/pressure/cpu")  # microseconds in which any process waited for a CPU
     return Reading(
-        cpu_seconds=own.ru_utime
-        + own.ru_stime
-        + children.ru_utime
-        + children.ru_stime
-        + sum(map(process_cpu_seconds, processes[1:])),
+        cpu_seconds=own.cpu_seconds + children.cpu_seconds + alive,
         waits=waits,
         clock_seconds=now,
         busy_ticks=_sum(ticks, "busy", cpus),
@@ -159,10 +164,10 @@ def read(cpus: CpuSet, siblings: CpuSet, hardware: Mapping[str, Counter], beside
             "elsewhere_busy_seconds": _sum(ticks, "busy", ticks.keys() - cpus - siblings - beside),
             "steal_seconds": _sum(ticks, "steal", cpus),
             "pressure_seconds": int(pressure.splitlines()[0].rpartition("total=")[2]) if pressure else None,
-            "throttled_periods": bandwidth_count(ROOT, "nr_throttled"),
-            "quota_periods": bandwidth_count(ROOT, "nr_periods"),
-            "involuntary_switches": own.ru_nivcsw + children.ru_nivcsw,
-            "voluntary_switches": own.ru_nvcsw + children.ru_nvcsw,
+            "throttled_periods": system.bandwidth_count("nr_throttled"),
+            "quota_periods": system.bandwidth_count("nr_periods"),
+            "involuntary_switches": own.involuntary_switches + children.involuntary_switches,
+            "voluntary_switches": own.voluntary_switches + children.voluntary_switches,
             **{name: counter.read() for name, counter in hardware.items()},
         },
     )
@@ -185,8 +190,8 @@ def witness(
         "pipeline_cpu_seconds": sum(used.get(thread, 0) for thread in pipeline) / 1e9 if pipeline and used else None,
         "run_queue_wait_seconds": waited / 1e9,
         "busy_seconds": _busy_seconds(before, after, len(cpus)),
-        "mhz": _mhz(cpus),
-        "temperature_celsius": _temperature(),
+        "mhz": _mhz(cpus, visits.system),
+        "temperature_celsius": _temperature(visits.system),
         **{name: _difference(before.counts[name], after.counts[name], unit) for name, unit in UNITS.items()},
     }
 
@@ -227,50 +232,50 @@ def memory_policy() -> str | None:
         return None
 
 
-def memory_bytes() -> dict[str, int | None]:
+def memory_bytes(system: System = SYSTEM) -> dict[str, int | None]:
     """The peak memory of this process or of a program it started, and its part in mapped files, which processes share.
 
     ru_maxrss would not do for this process: across an exec it keeps the size of the parent that forked it.
     """
-    status = named_lines(Path("/proc/self/status"))
-    own, mapped = (1024 * int(status[name].split()[0]) if name in status else None for name in ("VmHWM", "RssFile"))
-    children = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    own = status_bytes(system.process_id(), "VmHWM", system)
+    children = system.usage_of_children().max_rss_bytes
+    mapped = status_bytes(system.process_id(), "RssFile", system)
     return {"max_rss_bytes": max(own or 0, children), "mapped_file_bytes": mapped}
 
 
-def processes_below(root: int) -> list[int]:
+def status_bytes(process: int, name: str, system: System = SYSTEM) -> int | None:
+    """A size from a process's status file; None if it has ended, or the kernel does not report it."""
+    for line in (system.text(f"/proc/{process}/status") or "").splitlines():
+        if line.startswith(f"{name}:"):
+            return 1024 * int(line.split()[1])
+    return None
+
+
+def processes_below(root: int, system: System = SYSTEM) -> list[int]:
     """A process and all its descendants; only the process itself if the kernel keeps no lists of children."""
     processes = [root]
     for process in processes:  # grows as it goes
-        for _, folder in threads_of([process]):
-            processes += map(int, (_text(f"{folder}/children") or "").split())
+        for _, folder in threads_of([process], system):
+            processes += map(int, (system.text(f"{folder}/children") or "").split())
     return processes
 
 
-def threads_of(processes: Iterable[int]) -> Iterator[tuple[int, str]]:
+def threads_of(processes: Iterable[int], system: System = SYSTEM) -> Iterator[tuple[int, str]]:
     """Every thread of the processes, with its folder; processes that have ended are skipped."""
     for process in processes:
-        with suppress(OSError):
-            yield from ((int(name), f"/proc/{process}/task/{name}") for name in os.listdir(f"/proc/{process}/task"))
+        for name in system.names(f"/proc/{process}/task"):
+            yield int(name), f"/proc/{process}/task/{name}"
 
 
-def _waits(processes: Iterable[int]) -> dict[int, tuple[int, int]]:
+def _waits(processes: Iterable[int], system: System) -> dict[int, tuple[int, int]]:
     """Nanoseconds that every thread has run, and has waited for a CPU."""
     waits = {}
-    for thread, folder in threads_of(processes):
-        text = _text(f"{folder}/schedstat")
+    for thread, folder in threads_of(processes, system):
+        text = system.text(f"{folder}/schedstat")
         if text:
             ran, waited, _ = text.split()
             waits[thread] = (int(ran), int(waited))
     return waits
-
-
-def process_cpu_seconds(process: int) -> float:
-    """The CPU time of another process by its clock, which includes threads that have ended."""
-    try:
-        return time.clock_gettime(~process << 3 | SCHEDULER_CLOCK)  # as clock_getcpuclockid(3) makes it
-    except OSError:
-        return 0.0
 
 
 def _busy_seconds(before: Reading, after: Reading, cpus: int) -> float | None:
@@ -302,21 +307,28 @@ def _sum(ticks: Mapping[int, Mapping[str, int]], kind: str, cpus: Iterable[int])
     return sum(ticks[cpu][kind] for cpu in cpus if cpu in ticks) if ticks else None
 
 
-def _mhz(cpus: CpuSet) -> float | None:
+def _mhz(cpus: CpuSet, system: System) -> float | None:
     """The mean clock of CPUs; None if it is unknown, as in most virtual machines."""
-    clocks = [read_number(Path(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq")) for cpu in cpus]
+    clocks = [_number(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq", system) for cpu in cpus]
     known = [clock for clock in clocks if clock is not None]
     return sum(known) / len(known) / 1000 if known and len(known) == len(clocks) else None
 
 
-def _temperature() -> float | None:
-    zones = [
-        read_number(zone / "temp")
-        for zone in sorted(Path("/sys/class/thermal").glob("thermal_zone*"))
-        if any(word in (_text(f"{zone}/type") or "").lower() for word in ("cpu", "pkg", "core", "soc"))
-    ]
-    known = [zone for zone in zones if zone is not None]
+def _temperature(system: System) -> float | None:
+    """The temperature of the hottest sensor of a processor."""
+    temperatures = []
+    for zone in system.names(THERMAL):
+        name = (system.text(f"{THERMAL}/{zone}/type") or "").lower()
+        if any(word in name for word in SENSORS):
+            temperatures.append(_number(f"{THERMAL}/{zone}/temp", system))
+    known = [temperature for temperature in temperatures if temperature is not None]
     return max(known) / 1000 if known else None
+
+
+def _number(path: str, system: System) -> int | None:
+    """The integer in a kernel file; None for other content."""
+    text = (system.text(path) or "").strip()
+    return int(text) if text.removeprefix("-").isdecimal() else None
 
 
 def _difference(before: int | None, after: int | None, unit: float) -> float | None:
@@ -324,12 +336,3 @@ def _difference(before: int | None, after: int | None, unit: float) -> float | N
     if before is None or after is None or after < before:
         return None
     return (after - before) * unit
-
-
-def _text(path: str) -> str | None:
-    """A file's text; the kernel cuts the names of processes within characters."""
-    try:
-        with open(path, errors="replace") as file:
-            return file.read()
-    except OSError:
-        return None

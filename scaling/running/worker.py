@@ -10,47 +10,42 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from math import isfinite, nan, sqrt
-from statistics import median
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import isfinite, nan
+from typing import Any, BinaryIO, NoReturn
 
 from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.traces import TracedStep
-from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, TurnSpan, was_quiet
 from scaling.analysis.witness import Witness
 from scaling.errors import escape_text, to_install
-from scaling.machine.topology import format_list, parse_list
-from scaling.running import quota_groups, witness
+from scaling.machine.topology import CpuSet, format_list, parse_list
+from scaling.running import control_groups, witness
 from scaling.running.marks import wear_mark
 from scaling.running.messages import (
     TURNS_OVER,
     RunFailure,
-    RunReady,
     RunRequest,
     RunResult,
     RunSections,
-    TurnDone,
     TurnRequest,
     WorkloadSpec,
     decode_request,
     send,
 )
 from scaling.running.starting import ShortageError, start_program
-from scaling.running.system_calls import Counter, hardware_counters
+from scaling.running.steps import (
+    Measured,
+    Observer,
+    take_executions,
+    take_fixed_steps,
+    take_steps,
+    take_turns,
+    time_step,
+)
+from scaling.running.system import SYSTEM, System
+from scaling.running.system_calls import hardware_counters
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
-
-# Tracing, allocation and caches settle in the first few steps (TensorFlow's third step still takes 1.26 times as long
-# as later ones). The number of warm-up steps is detected afterwards, from all steps.
-LEAST_STEPS = 13
-SET_ASIDE = 3
-
-# A check costs a sort, so checks happen at step counts that grow by this factor.
-GROWTH = 1.25
-
-# A sleeping process wakes up late, so it spins for this long before the requested moment.
-AWAKE_SECONDS = 0.002
 
 # The limit up to which a float represents every integer.
 MOST_ITEMS = 2**53
@@ -126,46 +121,100 @@ def _execute(request: RunRequest, pipes: Pipes, started_ns: int, prepare: Callab
         sys.stderr.flush()
 
 
-def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
+@dataclass(frozen=True, slots=True)
+class _BuiltRun:
+    """A workload that is ready to be measured, with the steps that it has taken, and the times of its start."""
+
+    workload: Any
+    framework: Any
+    imported: float
+    built: float
+    ready: float
+    first_step: float | None = None
+    steps: tuple[float, ...] = ()
+    traced: tuple[TracedStep, ...] = ()
+
+    @property
+    def is_program(self) -> bool:
+        """Whether its steps are executions of a program."""
+        return hasattr(self.workload, "executions")
+
+    @property
+    def pipeline_threads(self) -> frozenset[int]:
+        """The threads of its input pipeline."""
+        return self.framework.pipeline_threads() if self.framework else frozenset()
+
+    @property
+    def pool_sizes(self) -> Mapping[str, int | None]:
+        """The sizes of its framework's pools of threads."""
+        return self.framework.pool_sizes() if self.framework else {}
+
+
+def measure(request: RunRequest, started_ns: int, pipes: Pipes, system: System = SYSTEM) -> RunResult:
     """Measure one run."""
     if request.group is not None:
-        quota_groups.join(request.group)
-    cpus = frozenset(os.sched_getaffinity(0))
-    if cpus != parse_list(request.cpus):
-        raise RuntimeError(f"CPUs {request.cpus} were requested, but the kernel gave {format_list(cpus)}")
+        control_groups.join(request.group)
+    cpus = _check_cpus(request, system)
     policy = witness.memory_policy() if request.memory != "none" else None
     hardware = hardware_counters()  # counts the threads that are started from here on
+    run = _build_run(request, system)
+    siblings, beside = parse_list(request.siblings), parse_list(request.beside)
+    observer = Observer(cpus, siblings, hardware, run.pipeline_threads, beside, system)
+    measured = _take_requested_steps(run, request, observer, pipes)
+    if run.is_program:
+        start_program(run.workload.close)
+    for counter in hardware.values():
+        counter.close()
+    witnessed = Witness(
+        cpus_at_start=format_list(cpus),
+        cpus_at_end=format_list(system.affinity()),
+        memory_policy=policy,
+        **{**witness.memory_bytes(system), **run.pool_sizes, **measured.counters},
+    )
+    return _result(request, started_ns, run, measured, witnessed)
 
+
+def _check_cpus(request: RunRequest, system: System) -> CpuSet:
+    """The CPUs of this process, which must be the requested ones."""
+    cpus = system.affinity()
+    if cpus != parse_list(request.cpus):
+        raise RuntimeError(f"CPUs {request.cpus} were requested, but the kernel gave {format_list(cpus)}")
+    return cpus
+
+
+def _build_run(request: RunRequest, system: System) -> _BuiltRun:
+    """Import and build the workload, and take its first step; a program is not executed yet."""
     # `workloads` is imported only now: threads inherit the CPUs they are started on.
     factory = _load_factory(request.workload)
     from scaling.workloads.base import Setting
 
     setting: Any = Setting(**request.setting)  # type: ignore[arg-type]
     framework = _framework(request.framework, setting, request.device)
-    imported = time.monotonic_ns()
+    imported = system.now()
     workload = _build(factory, setting, framework, request)
-    built = time.monotonic_ns()
-    is_program = hasattr(workload, "executions")
-    if is_program:
+    run = _BuiltRun(workload, framework, imported, built=system.now(), ready=imported)
+    if run.is_program:
         start_program(workload.prepare)
-    else:
-        workload.prepare()
-    first, steps, traced = (None, [], ()) if is_program else _take_first_step(workload, framework, request.traced)
-    ready = time.monotonic_ns()
-    pipeline = framework.pipeline_threads() if framework else frozenset()
-    cpu_sets = RunCpus(cpus, parse_list(request.siblings), hardware, pipeline, parse_list(request.beside))
+        return replace(run, ready=system.now())
+    workload.prepare()
+    first, steps, traced = _take_first_step(workload, framework, request.traced)
+    return replace(run, ready=system.now(), first_step=first, steps=tuple(steps), traced=traced)
+
+
+def _take_requested_steps(run: _BuiltRun, request: RunRequest, observer: Observer, pipes: Pipes) -> Measured:
+    """Take the steps of a run, beginning with those that it has taken."""
+    steps = list(run.steps)
     if request.takes_turns:
-        measured = _take_turns(workload, steps, cpu_sets, pipes)
-    elif is_program:
-        measured = _take_executions(workload, cpu_sets)
-    elif request.warmup is not None and request.steps is not None:
-        measured = _take_fixed_steps(workload, steps, request.warmup, request.steps, cpu_sets)
-    else:
-        measured = _take_steps(workload, steps, request, cpu_sets)
-    if is_program:
-        start_program(workload.close)
-    for counter in hardware.values():
-        counter.close()
+        return take_turns(run.workload, steps, observer, pipes)
+    if run.is_program:
+        return take_executions(run.workload, observer)
+    if request.warmup is not None and request.steps is not None:
+        return take_fixed_steps(run.workload, steps, request.warmup, request.steps, observer)
+    return take_steps(run.workload, steps, request, observer)
+
+
+def _result(request: RunRequest, started_ns: int, run: _BuiltRun, measured: Measured, witnessed: Witness) -> RunResult:
+    workload, framework = run.workload, run.framework
     profiled = framework.profile_device(workload) if framework and request.device != "cpu" else None
     first_loss, last_loss = _ends(getattr(workload, "losses", None))
     truth = getattr(workload, "truth", None)
@@ -174,7 +223,7 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         step_seconds=tuple(measured.steps),
         turns=tuple(measured.turns),
         spans=tuple(measured.spans),
-        traced=traced,
+        traced=run.traced,
         ended_by=measured.ended_by,
         items_per_step=_item_count(workload.items_per_step),
         first_loss=first_loss,
@@ -182,19 +231,14 @@ def measure(request: RunRequest, started_ns: int, pipes: Pipes) -> RunResult:
         cautions=tuple(framework.cautions()) if framework else (),
         truth=None if truth is None else StatedTruth(**truth),
         sections=RunSections(
-            imports=(imported - started_ns) / 1e9,
-            init=(built - imported) / 1e9,
-            setup=(ready - built) / 1e9,
-            first_step=first,
+            imports=run.imported - started_ns / 1e9,
+            init=run.built - run.imported,
+            setup=run.ready - run.built,
+            first_step=run.first_step,
             run=measured.seconds,
-            main=(ready - imported) / 1e9 + measured.active_seconds,
+            main=run.ready - run.imported + measured.active_seconds,
         ),
-        witness=Witness(
-            cpus_at_start=format_list(cpus),
-            cpus_at_end=format_list(os.sched_getaffinity(0)),
-            memory_policy=policy,
-            **{**witness.memory_bytes(), **(framework.pool_sizes() if framework else {}), **measured.counters},
-        ),
+        witness=witnessed,
         versions={**_versions(), **(framework.versions() if framework else {})},
         device_profile=profiled,
         figures=getattr(workload, "figures", {}),
@@ -235,203 +279,8 @@ def _take_first_step(
     if traced:
         first, steps = framework.trace_step(workload, traced)
         return first, [], steps
-    first, *more = _time_step(workload.step)
+    first, *more = time_step(workload.step)
     return first, more, ()
-
-
-class RunCpus(NamedTuple):
-    """The CPUs and hardware counters of a run, sibling CPUs, pipeline threads, and CPUs of other replicas."""
-
-    cpus: frozenset[int]
-    siblings: frozenset[int]
-    hardware: Mapping[str, Counter]
-    pipeline: frozenset[int] = frozenset()
-    beside: frozenset[int] = frozenset()
-
-    def read(self) -> witness.Reading:
-        """The counters now."""
-        return witness.read(self.cpus, self.siblings, self.hardware, self.beside)
-
-
-class Measured(NamedTuple):
-    """The seconds of all steps, their turns, the reason for the end, and the counters of the counted steps.
-
-    `seconds` is the duration of the counted steps, `active_seconds` of all steps. A run without turns has one span.
-    """
-
-    steps: list[float]
-    turns: list[Turn]
-    ended_by: str
-    seconds: float
-    active_seconds: float
-    counters: dict[str, Any]
-    spans: Sequence[TurnSpan] = ()
-
-
-def _take_steps(workload: Any, steps: list[float], request: RunRequest, cpu_sets: RunCpus) -> Measured:
-    visits = witness.Visits()
-    before = cpu_sets.read()
-    start = time.perf_counter()
-    check_at, ended_by = 1, None
-    while ended_by is None:
-        steps += _time_step(workload.step)
-        visits.look()
-        elapsed = time.perf_counter() - start
-        if len(steps) >= check_at or elapsed >= request.max_seconds:
-            ended_by = stop_reason(steps, elapsed, request)
-            check_at = next_check(len(steps))
-    end = time.perf_counter()
-    counters = _witness(before, cpu_sets, visits)
-    return Measured(steps, [], ended_by, end - start, end - start, counters, [TurnSpan(start, start, end)])
-
-
-def _witness(before: witness.Reading, cpu_sets: RunCpus, visits: witness.Visits) -> dict[str, Any]:
-    return witness.witness(before, cpu_sets.read(), visits, cpu_sets.cpus, cpu_sets.pipeline)
-
-
-def _take_fixed_steps(workload: Any, steps: list[float], warmup: int, counted: int, cpu_sets: RunCpus) -> Measured:
-    """Take exactly `counted` steps after `warmup` steps without witness; surplus self-timed steps are dropped."""
-    begin = time.perf_counter()
-    while len(steps) < warmup:
-        steps += _time_step(workload.step)
-    del steps[warmup:]
-    visits = witness.Visits()
-    before = cpu_sets.read()
-    start = time.perf_counter()
-    while len(steps) < warmup + counted:
-        steps += _time_step(workload.step)
-        visits.look()
-    end = time.perf_counter()
-    counters = _witness(before, cpu_sets, visits)
-    span = TurnSpan(begin, start, end)
-    return Measured(steps[: warmup + counted], [], "steps", end - start, end - begin, counters, [span])
-
-
-def _take_executions(workload: Any, cpu_sets: RunCpus) -> Measured:
-    turn, span, steps, counters = _take_program_turn(workload, TurnRequest(1, 0.0, 0.0), cpu_sets)
-    return Measured(steps, [], EXECUTIONS, turn.seconds, turn.seconds, counters, [span])
-
-
-def _take_turns(workload: Any, steps: list[float], cpu_sets: RunCpus, pipes: Pipes) -> Measured:
-    """Take turns while they are requested, and sleep in between; warm-up turns are not witnessed."""
-    visits = witness.Visits()
-    turns: list[Turn] = []
-    spans: list[TurnSpan] = []
-    parts: list[dict[str, Any]] = []
-    active = 0.0
-    pipes.send(RunReady())
-    is_program = hasattr(workload, "executions")
-    while request := pipes.next_turn():
-        start = time.perf_counter()
-        if is_program:
-            turn, span, executed, counters = _take_program_turn(workload, request, cpu_sets)
-            steps += executed
-        else:
-            turn, span, counters = _take_turn(workload, steps, request, cpu_sets, visits)
-        turns.append(turn)
-        spans.append(span)
-        if request.round != WARMUP_ROUND:
-            parts.append(counters)
-        active += time.perf_counter() - start
-        pipes.send(TurnDone(request.round, was_quiet(turn, len(cpu_sets.cpus))))
-    seconds = sum(turn.seconds for turn in turns if turn.round != WARMUP_ROUND)
-    ended_by = EXECUTIONS if is_program else "rounds"
-    return Measured(steps, turns, ended_by, seconds, active, witness.total(parts), spans)
-
-
-def _take_turn(
-    workload: Any, steps: list[float], request: TurnRequest, cpu_sets: RunCpus, visits: witness.Visits
-) -> tuple[Turn, TurnSpan, dict[str, Any]]:
-    """Append the steps of one turn: first steps that do not count, then at least one that does."""
-    earlier = 0 if request.round == WARMUP_ROUND else len(steps)
-    # A step as long as a turn needs no settling: cold caches at its start are a small part of it.
-    settle = 0.0 if steps and median(steps[-3:]) >= request.seconds else request.settle_seconds
-    began = _wait_for_start(request)
-    origin = began if request.start_at is None else request.start_at
-    while time.perf_counter() - origin < settle:
-        steps += _time_step(workload.step)
-    unsettled = len(steps) - earlier
-    before = cpu_sets.read()
-    start = now = time.perf_counter()
-    end = start + request.seconds if request.start_at is None else origin + request.settle_seconds + request.seconds
-    while now < end or now == start:
-        steps += _time_step(workload.step)
-        visits.look()
-        now = time.perf_counter()
-    counters = _witness(before, cpu_sets, visits)
-    turn = _turn(request.round, len(steps) - earlier, unsettled, now - start, counters)
-    return turn, TurnSpan(began, start, now), counters
-
-
-def _wait_for_start(request: TurnRequest) -> float:
-    """The start of a turn: now or, with the other replicas of a pack, at the requested time."""
-    if request.start_at is None:
-        return time.perf_counter()
-    while (ahead := request.start_at - time.perf_counter()) > 0:
-        if ahead > AWAKE_SECONDS:
-            time.sleep(ahead - AWAKE_SECONDS)
-    return time.perf_counter()
-
-
-def _take_program_turn(
-    workload: Any, request: TurnRequest, cpu_sets: RunCpus
-) -> tuple[Turn, TurnSpan, list[float], dict[str, Any]]:
-    """Execute a program the requested number of times, without timing its preparation. It has no warm-up."""
-    steps: list[float] = []
-    parts: list[dict[str, Any]] = []
-    times: list[float] = []
-    with workload.cleaned_up():
-        while len(parts) < (workload.executions if request.round != WARMUP_ROUND else 0):
-            start_program(workload.prepare_execution)
-            before = cpu_sets.read()
-            start = _wait_for_start(request)
-            own = start_program(lambda: _time_step(workload.step))
-            end = time.perf_counter()
-            if workload.is_counted:
-                seen = _witness(before, cpu_sets, witness.Visits())
-                parts.append(_without_reader(seen, workload))
-                times += (start, end)
-                steps += own
-    counters = witness.total(parts)
-    start, *between, end = times or [time.perf_counter()] * 2
-    span = TurnSpan(start, start, end, tuple(zip(between[::2], between[1::2], strict=True)))
-    return _turn(request.round, len(steps), 0, span.seconds, counters), span, steps, counters
-
-
-def _without_reader(seen: dict[str, Any], program: Any) -> dict[str, Any]:
-    """The counters of an execution, without this process's own work on other CPUs."""
-    counters = {**seen, **program.counters()}
-    if program.reader_cpus:
-        for name in ("cpu_seconds", "elsewhere_busy_seconds"):
-            if counters[name] is not None:
-                counters[name] = max(0.0, counters[name] - counters["output_cpu_seconds"])
-    return counters
-
-
-def _turn(round_number: int, steps: int, unsettled: int, seconds: float, counters: Mapping[str, Any]) -> Turn:
-    seen = {of_turn: counters.get(name) for name, of_turn in witness.OF_TURNS.items()}
-    return Turn(round_number, steps, unsettled, seconds, **seen)
-
-
-def _time_step(step: Callable[[], Any]) -> list[float]:
-    """Call a step once; returns its seconds, or the seconds that it returns for steps that it has timed itself."""
-    start = time.perf_counter()
-    returned = step()
-    seconds = time.perf_counter() - start
-    steps = [seconds] if returned is None else _own_times(returned)
-    if not all(0 < step_seconds < float("inf") for step_seconds in steps):
-        raise ValueError(f"a step cannot take {min(steps)} s; the times a workload returns must be above 0")
-    return steps
-
-
-def _own_times(returned: Any) -> list[float]:
-    try:
-        return [float(seconds) for seconds in returned]
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"`step` returned a value of type {type(returned).__name__}; return nothing or, if it times "
-            "its steps itself, a list of their seconds"
-        ) from error
 
 
 def _item_count(items: Any) -> int:
@@ -505,29 +354,3 @@ def reason(error: BaseException) -> str:
         return words
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {words} ({os.path.basename(frame.filename)} line {frame.lineno})"
-
-
-def stop_reason(step_seconds: Sequence[float], elapsed: float, request: RunRequest) -> str | None:
-    """The reason to stop: 'max_seconds', 'steps' if their number is requested, or 'precision'; None to go on."""
-    if elapsed >= request.max_seconds:
-        return "max_seconds"
-    if len(step_seconds) < LEAST_STEPS:
-        return None
-    if request.steps is not None:
-        return "steps" if len(step_seconds) >= SET_ASIDE + request.steps else None
-    return "precision" if half_width(step_seconds[SET_ASIDE:]) <= request.precision else None
-
-
-def half_width(values: Sequence[float]) -> float:
-    """Half the 95 % confidence interval of the median, from order statistics, as a ratio of the median."""
-    ordered = sorted(values)
-    count = len(ordered)
-    reach = 0.98 * sqrt(count)  # 1.96 standard deviations of a binomial with p = 1/2
-    low = ordered[max(0, int(count / 2 - reach))]
-    high = ordered[min(count - 1, int(count / 2 + reach))]
-    return (high - low) / 2 / ordered[count // 2]
-
-
-def next_check(steps: int) -> int:
-    """The step count at the next check."""
-    return max(LEAST_STEPS, int(steps * GROWTH) + 1)

@@ -55,6 +55,17 @@ def test_patterns_are_matched_line_by_line(pattern):
     assert printed(b"begin\nrate 1.5\nrat", b"e 2.5\nend\n", rate=pattern).matches == {"rate": [1.5, 2.5]}
 
 
+def test_a_line_without_end_is_not_kept():
+    output = empty_output()
+    read_end, write_end = os.pipe()
+    for _ in range(8):
+        os.write(write_end, b"x" * (LONGEST_LINE // 2))
+        output.read(read_end)
+        assert len(output._begun) <= LONGEST_LINE
+    for fd in (read_end, write_end):
+        os.close(fd)
+
+
 def test_only_the_end_of_an_output_is_kept():
     output = printed(b"begin" + b"x" * 5000, b"end\n")
     assert len(output.tail) == 4096

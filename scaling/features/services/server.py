@@ -7,7 +7,6 @@ if there are any.
 import fcntl
 import os
 import re
-import resource
 import select
 import signal
 import socket
@@ -23,6 +22,7 @@ from tempfile import mkdtemp
 from typing import Any, TypeVar
 
 from scaling.machine.topology import parse_list
+from scaling.running.system import SYSTEM, System
 from scaling.running.witness import TICKS_PER_SECOND, processes_below, threads_of
 from scaling.study.programs import fill, fill_in
 from scaling.workloads.base import Setting
@@ -66,16 +66,18 @@ class Server(Command):
         files: Mapping[str, str],
         others: str,
         values: Mapping[str, object],
+        system: System = SYSTEM,
         **how: Any,
     ) -> None:
         super().__init__(argv, 1, **how)
         self.serve, self.ready, self.ready_seconds = serve, re.compile(ready.encode()) if ready else None, ready_seconds
         self.stop_seconds = stop_seconds
+        self.system = system
         self.latency, self.files, self.values = latency, files, values
         self.patterns |= {name: re.compile(pattern.encode()) for name, pattern in latency.items()}
         self.port = port or _free_port()
         self.own_port = port is None
-        self.cpus, self.load_cpus = frozenset(os.sched_getaffinity(0)), parse_list(others)
+        self.cpus, self.load_cpus = system.affinity(), parse_list(others)
         self.figures: dict[str, list[float]] = {}
         self.server: subprocess.Popen[bytes] | None = None
         self.output: _Output | None = None
@@ -97,12 +99,14 @@ class Server(Command):
     def step(self) -> list[float]:
         """Put the server under load once; if the server ends meanwhile, that is the error."""
         assert self.server is not None
-        before, started = _tree_seconds(self.server.pid), _child_seconds()
-        busiest = _Busiest({"server": self.server.pid, "generator": os.getpid()}, spared=self.server.pid)
+        before, started = self._used_seconds()
+        roots = {"server": self.server.pid, "generator": self.system.process_id()}
+        busiest = Busiest(roots, self.server.pid, self.system)
         try:
             with _on_cpus(self.load_cpus), busiest:
                 steps = super().step()
-            self._note_use(_tree_seconds(self.server.pid) - before, _child_seconds() - started, busiest.shares())
+            after, ended = self._used_seconds()
+            self._note_use(after - before, ended - started, busiest.shares())
             self._check_alive("under load")
         except ProgramError:
             self._check_alive("under load")
@@ -132,6 +136,11 @@ class Server(Command):
         self.run_beside(self.cleanup)
         if left:
             raise ProgramError(f"the server left {left} behind when it ended; make it end them on SIGTERM")
+
+    def _used_seconds(self) -> tuple[float, float]:
+        """The CPU time of the server, and of the load generators that have ended."""
+        assert self.server is not None
+        return tree_seconds(self.server.pid, self.system), self.system.usage_of_children().cpu_seconds
 
     def _note(self, name: str, value: float) -> None:
         self.figures.setdefault(name, []).append(value)
@@ -166,15 +175,15 @@ class Server(Command):
             self.server = subprocess.Popen(
                 self.serve, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self.env, cwd=self.cwd
             )
-        deadline = time.monotonic() + self.ready_seconds
+        deadline = self.system.now() + self.ready_seconds
         while not self._is_ready():
             self._check_alive("before it was ready; make it stay in the foreground")
-            if time.monotonic() > deadline:
+            if self.system.now() > deadline:
                 self._show_output()
                 ready = f"{self.ready.pattern.decode()!r} is not in its output" if self.ready else ""
                 silent = f"port {self.port} does not answer"
                 raise ProgramError(f"the server was not ready within {self.ready_seconds:g} s: {ready or silent}")
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            self.system.sleep(SECONDS_BETWEEN_LOOKS)
 
     def _is_ready(self) -> bool:
         assert self.output is not None
@@ -193,7 +202,8 @@ class Server(Command):
         """Stop the server by signal, then by force, and kill what it has left behind, which is returned in words."""
         if self.server is None:
             return ""
-        started = {pid: _start_time(pid) for pid in processes_below(self.server.pid)[1:]}
+        below = processes_below(self.server.pid, self.system)[1:]
+        started = {pid: start_time(pid, self.system) for pid in below}
         with suppress(ProcessLookupError):
             self.server.send_signal(signal.SIGTERM)
         try:
@@ -201,14 +211,18 @@ class Server(Command):
         except subprocess.TimeoutExpired:
             self.server.kill()
             self.server.wait()
-        left = _wait_while(lambda: [pid for pid, start in started.items() if start and _start_time(pid) == start])
-        words = [f"process {pid} ({_name(pid)})" for pid in left]
+        left = wait_while(lambda: self._still_alive(started), self.system)
+        words = [f"process {pid} ({process_name(pid, self.system)})" for pid in left]
         for pid in left:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        if _wait_while(lambda: _answers(self.port)):
+        if wait_while(lambda: _answers(self.port), self.system):
             words.append(f"port {self.port}, which still answers,")
         return " and ".join(words)
+
+    def _still_alive(self, started: Mapping[int, str | None]) -> list[int]:
+        """The processes that have not ended since they were found, by when each of them started."""
+        return [pid for pid, start in started.items() if start and start_time(pid, self.system) == start]
 
 
 class _Output(threading.Thread):
@@ -270,17 +284,17 @@ class _Output(threading.Thread):
             self.is_ready = self.pattern.search(text, int(self.is_cut)) is not None
 
 
-class _Busiest(threading.Thread):
+class Busiest(threading.Thread):
     """Samples the threads below some processes, for the share of the time that the busiest of each ran."""
 
-    def __init__(self, roots: Mapping[str, int], spared: int) -> None:
+    def __init__(self, roots: Mapping[str, int], spared: int, system: System = SYSTEM) -> None:
         super().__init__(daemon=True)
-        self.roots, self.spared = roots, spared
+        self.roots, self.spared, self.system = roots, spared, system
         # The first and the last sample of every thread: the time, and the nanoseconds that it had run.
         self.samples: dict[str, dict[int, tuple[Sample, Sample]]] = {name: {} for name in roots}
         self.over = threading.Event()
 
-    def __enter__(self) -> "_Busiest":
+    def __enter__(self) -> "Busiest":
         self.start()
         return self
 
@@ -293,16 +307,22 @@ class _Busiest(threading.Thread):
         return {name: max(starmap(_share, threads.values()), default=0.0) for name, threads in self.samples.items()}
 
     def run(self) -> None:
-        """Sample until it is over; the spared process and its descendants count by themselves only."""
+        """Sample until it is over."""
         while not self.over.wait(SECONDS_BETWEEN_SAMPLES):
-            spared = processes_below(self.spared)
-            for name, root in self.roots.items():
-                others = [pid for pid in processes_below(root)[1:] if pid not in spared]
-                for thread, folder in threads_of(spared if root == self.spared else others):
-                    with suppress(OSError, ValueError, IndexError):
-                        sample = time.perf_counter(), int(Path(f"{folder}/schedstat").read_text().split()[0])
-                        first, _ = self.samples[name].get(thread, (sample, sample))
-                        self.samples[name][thread] = first, sample
+            self.look()
+
+    def look(self) -> None:
+        """Sample every thread; the spared process and its descendants count by themselves only."""
+        spared = processes_below(self.spared, self.system)
+        for name, root in self.roots.items():
+            others = [pid for pid in processes_below(root, self.system)[1:] if pid not in spared]
+            measured = spared if root == self.spared else others
+            for thread, folder in threads_of(measured, self.system):
+                text = self.system.text(f"{folder}/schedstat")
+                if text:
+                    sample = self.system.now(), int(text.split()[0])
+                    first, _ = self.samples[name].get(thread, (sample, sample))
+                    self.samples[name][thread] = first, sample
 
 
 def _share(first: Sample, last: Sample) -> float:
@@ -342,40 +362,35 @@ def _answers(port: int) -> bool:
     return False
 
 
-def _wait_while(condition: Callable[[], T]) -> T:
+def wait_while(condition: Callable[[], T], system: System = SYSTEM) -> T:
     """Wait while a condition holds, but no longer than the server's processes may take to end; its last value."""
-    deadline = time.monotonic() + LEAVE_SECONDS
-    while (value := condition()) and time.monotonic() < deadline:
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+    deadline = system.now() + LEAVE_SECONDS
+    while (value := condition()) and system.now() < deadline:
+        system.sleep(SECONDS_BETWEEN_LOOKS)
     return value
 
 
-def _stat(pid: int) -> list[str]:
+def _stat(pid: int, system: System) -> list[str]:
     """The fields of /proc/PID/stat after the name; empty for a zombie or a process that has gone."""
-    with suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return [] if fields[0] in "ZX" else fields
-    return []
+    fields = (system.text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
+    return [] if not fields or fields[0] in "ZX" else fields
 
 
-def _start_time(pid: int) -> list[str]:
-    return _stat(pid)[19:20]
+def start_time(pid: int, system: System = SYSTEM) -> str | None:
+    """When a process started, in ticks since the machine did; None if it has ended."""
+    fields = _stat(pid, system)
+    return fields[19] if fields else None
 
 
-def _name(pid: int) -> str:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
-    return "gone"
+def process_name(pid: int, system: System = SYSTEM) -> str:
+    """The name of a process."""
+    return (system.text(f"/proc/{pid}/comm") or "gone").strip()
 
 
-def _tree_seconds(root: int) -> float:
+def tree_seconds(root: int, system: System = SYSTEM) -> float:
     """CPU time of a process and its descendants, including ended ones that were waited for."""
-    return sum(sum(map(int, _stat(pid)[11:15])) for pid in processes_below(root)) / TICKS_PER_SECOND
-
-
-def _child_seconds() -> float:
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return children.ru_utime + children.ru_stime
+    ticks = [sum(map(int, _stat(pid, system)[11:15])) for pid in processes_below(root, system)]
+    return sum(ticks) / TICKS_PER_SECOND
 
 
 def build(setting: Setting, **how: Any) -> Server:

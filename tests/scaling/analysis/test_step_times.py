@@ -16,7 +16,7 @@ from scaling.analysis.step_times import (
     steps_needed,
     warmup_steps,
 )
-from scaling.running.worker import next_check, stop_reason
+from scaling.running.steps import next_check, stop_reason
 
 STEPS = [float(number) for number in range(1, 200)]
 

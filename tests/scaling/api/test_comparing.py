@@ -10,7 +10,7 @@ from scaling.results.store import read_rows
 from tests.mentions import mentions
 from tests.runs import virtual_environment
 
-TINY = ("cores=1", "rounds=1", "turn_seconds=0.02", "workloads=calibrated work=0.02")
+TINY = ("cores=1", "rounds=1", "turn_seconds=1e-5", "workloads=calibrated work=0.02")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Workloads that go wrong, each in a way of its own, and a few that do not."""
 
 import ctypes
-import dataclasses
-import json
 import os
 import signal
 import sys
@@ -27,14 +25,6 @@ class Steps:
 def brief(setting):
     """A step of a fraction of a millisecond."""
     return Steps(lambda: sum(range(2000)))
-
-
-def built_in_company(setting, folder, others):
-    """Is not built before so many others have begun to be."""
-    (Path(folder) / str(os.getpid())).touch()
-    while len([*Path(folder).iterdir()]) <= others:
-        time.sleep(0.01)
-    return brief(setting)
 
 
 def hangs_and_talks(setting, says):
@@ -74,14 +64,13 @@ def spins_beside(setting):
     return brief(setting)
 
 
-def fails_later(setting, cores, steps, how):
-    """Goes well for so many steps, and on so many cores it then raises, hangs or is killed."""
+def dies_later(setting, cores, steps):
+    """Goes well for so many steps, and on so many cores it is then killed."""
     left = iter(range(steps))
-    hows = {"raises": lambda: 1 / 0, "hangs": signal.pause, "dies": lambda: os.kill(os.getpid(), signal.SIGKILL)}
 
     def step():
         if setting.cores == cores and next(left, None) is None:
-            hows[how]()
+            os.kill(os.getpid(), signal.SIGKILL)
         sum(range(200_000))
 
     return Steps(step)
@@ -158,42 +147,15 @@ def answers_rubbish(setting):
     os._exit(0)
 
 
-def answers_without_steps(setting):
-    os.write(reply_fd(), b'{"message": "RunResult", "started_ns": 1}')
-    os._exit(0)
-
-
-def answers_an_array(setting):
-    os.write(reply_fd(), b"[1, 2]")
-    os._exit(0)
-
-
-def answers_otherwise(setting, key, value):
-    """Ends well, and says something of itself that cannot be."""
-    from scaling.running import messages, worker
-
-    true_encode = messages.encode
-    turn = dataclasses.asdict(worker.Turn(round=1, steps=9, unsettled=12, seconds=1.0))
-
-    def encode(message):
-        text = true_encode(message)
-        if type(message).__name__ != "RunResult":
-            return text
-        return json.dumps({**json.loads(text), key: [turn] if value == "overlapping" else json.loads(str(value))})
-
-    messages.encode = encode
-    return brief(setting)
-
-
-def counts_items(setting, items):
+def counts_no_items(setting):
     workload = brief(setting)
-    workload.items_per_step = {"unknown": float("nan"), "none": None, "half": 0.5, "huge": 10**400}.get(items, items)
+    workload.items_per_step = None
     return workload
 
 
-def loses(setting, loss):
+def loses_text(setting):
     workload = brief(setting)
-    workload.losses = {"unknown": [1.0, float("nan")], "text": ["high"], "number": 7}[loss]
+    workload.losses = ["high"]
     return workload
 
 
@@ -228,18 +190,17 @@ def not_a_workload(setting):
     return 42
 
 
-def one_fails(setting, folder, how, steps=4):
-    """Of the processes that are started together, one goes wrong after so many steps: the first to leave its mark."""
+def one_dies(setting, folder, steps=4):
+    """Of the processes that are started together, one is killed after so many steps: the first to leave its mark."""
     try:
-        Path(folder, "failing").touch(exist_ok=False)
+        Path(folder, "dying").touch(exist_ok=False)
     except FileExistsError:
         return brief(setting)
     left = iter(range(steps))
-    hows = {"raises": lambda: 1 / 0, "hangs": signal.pause, "dies": lambda: os.kill(os.getpid(), signal.SIGKILL)}
 
     def step():
         if next(left, None) is None:
-            hows[how]()
+            os.kill(os.getpid(), signal.SIGKILL)
         sum(range(2000))
 
     return Steps(step)
@@ -252,15 +213,6 @@ def one_eats_memory(setting, folder, group):
     except FileExistsError:
         return brief(setting)
     return eats_memory(setting, group)
-
-
-def one_of_two_fails(setting, folder):
-    """The first process goes well, and of those after it the first to leave its mark does not."""
-    try:
-        Path(folder, "lone").touch(exist_ok=False)
-    except FileExistsError:
-        return one_fails(setting, folder, "dies")
-    return brief(setting)
 
 
 def tells_and_hangs(setting, fifo):

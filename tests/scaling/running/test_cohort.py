@@ -1,122 +1,258 @@
 """Processes that take turns: every one in every round, one at a time, and the others go on where one does not."""
 
-import json
-import os
-import time
+import random
 from collections import deque
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from benchmarks.shared.machines import study
-from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan, counted_steps
+from scaling.analysis.turns import WARMUP_ROUND, Turn, TurnSpan
 from scaling.analysis.witness import Witness
-from scaling.machine.sysfs import read_machine, read_topology
-from scaling.results.rows import Outcome, Row, Sections
-from scaling.running import cohort, local, messages, processes, servers
-from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
-from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings
-from scaling.running.launcher import LaunchResult
-from scaling.running.local import LocalEngine
-from scaling.study.planning import SETTLE_SECONDS, Cohort, plan
+from scaling.results.rows import Outcome, Sections
+from scaling.running import cohort, messages
+from scaling.running.cohort import CAPS_SETTLE_SECONDS, MemberSpec, ProcessSizes, Surroundings
+from scaling.running.launcher import LaunchResult, spawn
+from scaling.running.messages import RunRequest, TurnRequest
+from scaling.running.starting import StartError
+from scaling.study.planning import SETTLE_SECONDS
 from scaling.study.spec import Turns
-from tests.conftest import need
+from tests.scaling.running.fake_system import (
+    ROUNDING,
+    Build,
+    FakeSystem,
+    Killed,
+    Machine,
+    Process,
+    Workload,
+    child_spec,
+    opener,
+    steps_of,
+)
 
-FAULTY = Path(__file__).with_name("faulty.py")
-ROUNDS = 3
-
-
-@pytest.fixture(autouse=True)
-def nobody_is_left_behind():
-    before = processes.children()
-    yield
-    assert processes.children() == before
-
-
-def rows_of(workload: str, counts: tuple[int, ...] = (1, 2), **keys: object) -> list[Row]:
-    """The rows of a cohort of a workload for each mode, in the order of their cores."""
-    topology = read_topology()
-    settings = {"rounds": ROUNDS, "turn_seconds": 0.05, "timeout_seconds": 60, "launches": 1, "design": "turns", **keys}
-    # No rounds beyond those, however busy the machine is.
-    settings = {"max_seconds": int(str(settings["rounds"])) * float(str(settings["turn_seconds"])), **settings}
-    toml = f"workloads = {json.dumps([workload])}\ncores = {list(counts)}\nsize = 'small'"
-    question = study(toml, **{key: str(value) for key, value in settings.items()})
-    runs = plan(question, topology).runs
-    with LocalEngine(question, topology, read_machine(topology)) as engine:
-        return list(engine.execute(replace(run, cohort=Cohort(run.point.mode, len(counts))) for run in runs))
+EIGHTH = steps_of(0.125)
+TURNS = Turns(3, 0.5, 3)
+# Cohorts only compare caps.
+USUAL_CAPS = MemberSpec(child_spec(), spawn).caps[0]
+WATTS = (USUAL_CAPS, "90 W", "60 W")
 
 
-def test_a_server_serves_every_cohort_of_a_launch(monkeypatch):
-    started, start = [], servers._start
-    monkeypatch.setattr(servers, "_start", lambda *setup: started.append(setup) or start(*setup))
-    rows = rows_of(f"{FAULTY}:brief", start="fork", modes='["train", "infer"]', rounds=1)
-    assert [row.outcome.status for row in rows] == ["ok"] * 4
-    assert len(started) == 1
+class Noted(Surroundings):
+    """Surroundings that note what they are used for."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.caps = machine, USUAL_CAPS
+        self.left: list[frozenset[int]] = []
+        self.changed: list[float] = []
+
+    def leave(self, cpus: frozenset[int]) -> None:
+        self.left.append(cpus)
+
+    def set_caps(self, caps: object) -> bool:
+        before, self.caps = self.caps, caps
+        if caps != before:
+            self.changed.append(self.machine.now)
+        return caps != before
 
 
-def test_servers_of_a_cohort_import_at_the_same_time_on_cpus_of_their_own(tmp_path, monkeypatch):
-    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
-    seen = tmp_path / "seen"
-    seen.mkdir()
-    (tmp_path / "planted.py").write_text(
-        f"import os, pathlib, time\nseen = pathlib.Path({str(seen)!r})\n"
-        "(seen / str(os.sched_getaffinity(0))).touch()\n"
-        "while len(os.listdir(seen)) < 2: time.sleep(0.01)  # until another one imports as well"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(local, "modules_for", lambda text, framework: ("planted",))
-    monkeypatch.setattr(servers, "READY_SECONDS", 30.0)
-    rows = rows_of(f"{FAULTY}:brief", start="fork", intra='"cores"', framework='"torch"', rounds=1)
-    assert [row.outcome.status for row in rows] == ["ok", "ok"], rows[0].outcome.reason
+class Cohort:
+    """Processes on the virtual machine that take turns, and what they did."""
+
+    def __init__(self, machine: Machine, *cpus: str, build: Build = EIGHTH, **spec: object) -> None:
+        self.machine = machine
+        self.system = FakeSystem(machine, machine.parent)
+        self.surroundings = Noted(machine)
+        self.steps: list[tuple[float, float, int]] = []
+        # Processes that were awake while another one took its turn.
+        self.awake: list[Process] = []
+        self.sizes = ProcessSizes()
+        self.open_child = opener(machine, self._noting(build))
+        self.specs = [MemberSpec(child_spec(own, timeout=600.0), spawn, **spec) for own in cpus]
+
+    def _noting(self, build: Build) -> Build:
+        def build_noting(system: FakeSystem, request: RunRequest) -> Workload:
+            workload = build(system, request)
+            step = workload.step
+
+            def noted() -> None:
+                began = system.now()
+                others = [child.process for child in self.open_child.opened if child.process is not system.process]
+                self.awake += [other for other in others if not (other.is_stopped or other.has_ended)]
+                step()
+                self.steps.append((began, system.now(), system.process.number))
+
+            workload.step = noted
+            return workload
+
+        return build_noting
+
+    def take_turns(self, turns: Turns = TURNS, seed: int = 1) -> list[LaunchResult]:
+        return cohort.take_turns(
+            self.specs, turns, random.Random(seed), self.surroundings, self.sizes, self.system, self.open_child
+        )
 
 
-def test_servers_of_later_launches_are_started_at_once_where_imports_take_long(monkeypatch, tmp_path):
-    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
-    monkeypatch.setattr(servers, "LONG_SECONDS", 0.0)
-    monkeypatch.setattr(servers, "MOST_AT_ONCE", 2)
-    started, start = [], servers._start
-    monkeypatch.setattr(servers, "_start", lambda *setup: started.append(setup[-1]) or start(*setup))
-    path = tmp_path / "notes"
-    rows = rows_of(f"{FAULTY}:notes path={path}", (1,), start="fork", launches=3, rounds=1)
-    assert {row.outcome.status for row in rows} == {"ok"}
-    hashes = [line.split()[1] for line in path.read_text().splitlines()]
-    assert len(set(hashes)) == len(rows) == 3
-    assert started == [0, 0, 1]
+def rounds_of(result: LaunchResult) -> list[int]:
+    return [turn.round for turn in result.outcome.turns]
 
 
-def test_processes_that_may_get_ready_in_company_do_so_at_the_same_time(monkeypatch, tmp_path):
-    need(len(os.sched_getaffinity(0)) > 1, "two CPUs")
-    monkeypatch.setattr(LocalEngine, "_gets_ready_in_company", lambda self, point: True)
-    monkeypatch.setattr(local, "ProcessSizes", lambda: ProcessSizes(1, 1))
-    topology = read_topology()
-    workload = f"{FAULTY}:built_in_company folder={tmp_path} others=1"
-    question = study(
-        f"workloads = [{workload!r}]\ncores = 2\nintra = [1, 2]\ndesign = 'turns'\nlaunches = 1\ntimeout_seconds = 30",
-        rounds=str(ROUNDS),
-        turn_seconds="0.02",
-        max_seconds="0.06",
-    )
-    runs = [replace(run, cohort=Cohort("c", 2)) for run in plan(question, topology).runs if run.point.cores == 2]
-    began = time.monotonic()
-    with LocalEngine(question, topology, read_machine(topology)) as engine:
-        rows = list(engine.execute(runs))
-    elapsed = time.monotonic() - began
-    assert [row.outcome.reason for row in rows] == [None, None]
-    assert all(rounds(row) == list(range(ROUNDS + 1)) for row in rows)
-    assert sum(row.outcome.sections.wall for row in rows) <= elapsed
+MEMBERS = st.lists(st.sampled_from(["0", "1", "0-1", "0-3"]), min_size=1, max_size=3)
 
 
-def test_only_our_networks_for_cpus_get_ready_in_company():
-    topology = read_topology()
-    names = ["autoenc", "calibrated", f"{FAULTY}:brief", "command: true"]
-    question = study(f"workloads = {json.dumps(names)}\ncores = 1")
-    points = {run.point.workload: run.point for run in plan(question, topology).runs}
-    with LocalEngine(question, topology, read_machine(topology)) as engine:
-        assert {name for name, point in points.items() if engine._gets_ready_in_company(point)} == {"autoenc"}
-        assert not engine._gets_ready_in_company(replace(points["autoenc"], device="gpu"))
-        assert not engine._gets_ready_in_company(replace(points["autoenc"], replicas=2))
+@given(MEMBERS, st.integers(1, 3), st.integers(1, 3), st.integers(0, 99), st.booleans())
+def test_one_process_at_a_time_takes_a_turn_and_all_do_in_every_round_under_each_of_their_caps(
+    cpus, made, caps, seed, is_alone
+):
+    turns = Turns(made, 0.5, made, is_alone)
+    with Machine(4) as machine:
+        begun = machine.now
+        together = Cohort(machine, *cpus, caps=WATTS[:caps])
+        results = together.take_turns(turns, seed)
+        elapsed = machine.now - begun
+    assert [result.outcome.status for result in results] == ["ok"] * caps * len(cpus)
+    for result in results:
+        counted = [number for number in rounds_of(result) if number != WARMUP_ROUND]
+        assert rounds_of(result)[0] == WARMUP_ROUND
+        assert counted == list(range(counted[0], counted[0] + made))
+        assert result.witness.idle_cpu_seconds == 0.0
+        turns_seen = [turn for turn in result.outcome.turns if turn.round != WARMUP_ROUND]
+        assert result.witness.cpu_seconds == pytest.approx(sum(turn.cpu_seconds for turn in turns_seen))
+        assert result.outcome.sections.run == pytest.approx(sum(turn.seconds for turn in turns_seen))
+        assert sum(turn.steps for turn in result.outcome.turns) == len(result.outcome.step_seconds)
+    if is_alone:
+        assert len({number for result in results[::caps] for number in rounds_of(result)[1:]}) == made * len(cpus)
+    assert together.awake == []
+    times = sorted(together.steps)
+    assert all(after[0] >= before[1] - ROUNDING for before, after in pairwise(times))
+    assert sum(result.outcome.sections.wall for result in results) == pytest.approx(elapsed)
+
+
+@given(st.integers(1, 3), st.integers(0, 99), st.sampled_from([0.0625, 0.125, 0.25]))
+def test_no_step_counts_before_its_process_and_changed_caps_have_settled(caps, seed, seconds):
+    with Machine(4) as machine:
+        together = Cohort(machine, "0", "1", build=steps_of(seconds), caps=WATTS[:caps])
+        results = together.take_turns(Turns(2, 0.5, 2), seed)
+    spans = [span for result in results for span in result.spans]
+    assert all(span.counted_from >= span.began + SETTLE_SECONDS - ROUNDING for span in spans)
+    for changed in together.surroundings.changed:
+        after = min(span.counted_from for span in spans if span.began >= changed - ROUNDING)
+        assert after >= changed + CAPS_SETTLE_SECONDS - ROUNDING
+    requests = [request for child in together.open_child.opened for request in child.seen_requests]
+    settling = {request.settle_seconds for request in requests if isinstance(request, TurnRequest)}
+    assert settling == ({0.3} if caps == 1 else {0.3, 1.0})
+
+
+def test_the_order_of_turns_is_random_in_every_round():
+    with Machine(3) as machine:
+        together = Cohort(machine, "0", "1", "2", build=steps_of(0.5))
+        together.take_turns(Turns(12, 0.5, 12))
+    processes = [process for _, _, process in sorted(together.steps)]
+    orders = {tuple(processes[at : at + 3]) for at in range(len(processes) - 36, len(processes), 3)}
+    assert all(len(set(order)) == 3 for order in orders)
+    assert len(orders) > 2
+
+
+def test_a_program_begins_after_changed_caps_have_settled():
+    with Machine(1) as machine:
+        together = Cohort(machine, "0", build=lambda system, request: Workload(lambda: system.compute(0.25)))
+        spec = replace(together.specs[0].child, program_variables={})
+        together.specs = [replace(together.specs[0], child=spec, caps=WATTS[1:2])]
+        together.take_turns(Turns(1, 0.5, 1))
+    assert together.surroundings.changed == [machine.beginning]
+    assert together.steps[0][0] == machine.beginning + 1.0
+
+
+@pytest.mark.parametrize(("quiet_from", "made"), [(0.0, 2), (5.5, 3), (99.0, 4)])
+def test_rounds_are_added_until_every_process_had_a_quiet_turn_but_twice_as_many_at_most(quiet_from, made):
+    with Machine(2) as machine:
+        machine.load(1, 0.0, quiet_from)
+        results = Cohort(machine, "0", "1").take_turns(Turns(2, 0.5, 4))
+    assert [rounds_of(result) for result in results] == [list(range(made + 1))] * 2
+
+
+def test_the_time_of_a_process_that_goes_on_when_it_should_be_stopped_is_noted():
+    with Machine(2) as machine:
+        together = Cohort(machine, "0", "1")
+        together.system.stop = lambda leaders: None
+        spinner = machine.load(0, 0.0, 99.0, machine.add(0, [0]))
+
+        def build(system: FakeSystem, request: RunRequest) -> Workload:
+            spinner.parent = system.process.number if request.cpus == "0" else spinner.parent
+            return steps_of(0.125)(system, request)
+
+        together.open_child = opener(machine, build)
+        first, second = together.take_turns()
+    assert first.witness.idle_cpu_seconds > 1.0
+    assert second.witness.idle_cpu_seconds == 0.0
+
+
+def test_the_parents_cpu_time_is_charged_to_the_process_that_it_waits_for():
+    with Machine(4) as machine:
+        machine.load(3, 0.0, 99.0, machine.parent)
+        results = Cohort(machine, "0", "1").take_turns()
+    for result in results:
+        assert result.witness.parent_cpu_seconds == pytest.approx(result.outcome.sections.wall)
+
+
+def dies(system: FakeSystem) -> None:
+    raise Killed
+
+
+HOWS = {"raises": lambda system: 1 / 0, "dies": dies, "hangs": lambda system: system.sleep(1e6)}
+
+
+@pytest.mark.parametrize(("how", "status"), [("raises", "failed"), ("dies", "failed"), ("hangs", "timeout")])
+@pytest.mark.parametrize("failing", ["0", "0-1"])
+@pytest.mark.parametrize("after", [0, 9])
+def test_where_one_process_does_not_go_on_the_others_do(how, status, failing, after):
+    def build(system: FakeSystem, request: RunRequest) -> Workload:
+        left = iter(range(after))
+
+        def step() -> None:
+            if request.cpus == failing and next(left, None) is None:
+                HOWS[how](system)
+            system.compute(0.125)
+
+        return Workload(step)
+
+    with Machine(2) as machine:
+        together = Cohort(machine, "0", "0-1", build=build)
+        by_cpus = dict(zip(("0", "0-1"), together.take_turns(), strict=True))
+    assert by_cpus.pop(failing).outcome.status == status
+    (other,) = by_cpus.values()
+    assert (other.outcome.status, rounds_of(other)) == ("ok", [0, 1, 2, 3])
+
+
+def test_where_no_process_can_be_started_every_one_has_a_result():
+    with Machine(2) as machine:
+        together = Cohort(machine, "0", "1")
+        together.specs = [replace(spec, start=StartError("no room")) for spec in together.specs]
+        results = together.take_turns()
+    assert [result.outcome.reason for result in results] == ["could not be started: no room"] * 2
+    assert together.open_child.opened == []
+
+
+def test_an_interrupt_leaves_nobody():
+    with Machine(2) as machine:
+        together = Cohort(machine, "0", "1")
+        left = iter(range(4))
+
+        def leave(cpus: frozenset[int]) -> None:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+
+        together.surroundings.leave = leave
+        with pytest.raises(KeyboardInterrupt):
+            together.take_turns()
+        assert [child.process.has_ended for child in together.open_child.opened] == [True, True]
+
+
+def test_what_does_not_fit_into_memory_takes_turns_in_parts_and_the_first_process_is_in_each():
+    with Machine(2, free_bytes=0) as machine:
+        results = Cohort(machine, "0", "1", "0-1").take_turns(Turns(2, 0.5, 2))
+    assert [rounds_of(result) for result in results] == [[0, 1, 2, 3, 4], [0, 1, 2], [0, 3, 4]]
 
 
 @pytest.mark.parametrize(
@@ -127,153 +263,52 @@ def test_only_our_networks_for_cpus_get_ready_in_company():
         (100, (2, 4, 2, 4), 2**30, 4),
         (100, (1, 1, 4), 2**30, 1),
         (100, (4, 4, 4), 300, 2),
+        (100, (4, 4, 4), 250, 2),
+        (100, (4, 4, 4), 249, 1),
         (0, (4, 4, 4), 2**30, 1),
     ],
 )
-def test_as_many_get_ready_at_once_as_have_memory_and_a_cpu_each(known, cpus, free, expected, monkeypatch):
-    monkeypatch.setattr(cohort, "free_bytes", lambda: free)
-    specs = [SimpleNamespace(child=SimpleNamespace(cpus=frozenset(range(n))), in_company=True) for n in cpus]
-    waiting = deque(map(cohort._Member, specs))
-    run = cohort._CohortRun(None, None, None, ProcessSizes(known, known))
-    assert len(run._next_group(waiting)) == expected
-    assert len(waiting) == len(cpus) - expected
+def test_as_many_get_ready_at_once_as_have_memory_and_a_cpu_each(known, cpus, free, expected):
+    with Machine(8, free_bytes=free) as machine:
+        together = Cohort(machine, *(f"0-{number - 1}" for number in cpus), in_company=True)
+        run = cohort._CohortRun(TURNS, None, None, ProcessSizes(known, known), together.system)
+        waiting = deque(map(cohort._Member, together.specs))
+        assert len(run._next_group(waiting)) == expected
+        assert len(waiting) == len(cpus) - expected
 
 
-def test_the_process_with_the_most_cpus_shows_how_much_memory_the_others_will_take(monkeypatch):
-    monkeypatch.setattr(LocalEngine, "_gets_ready_in_company", lambda self, point: True)
-    started, start = [], cohort._CohortRun._start
-    monkeypatch.setattr(
-        cohort._CohortRun,
-        "_start",
-        lambda self, members: started.append([len(one.spec.child.cpus) for one in members]) or start(self, members),
-    )
-    rows = rows_of(f"{FAULTY}:brief", launches=2)
-    assert {row.outcome.status for row in rows} == {"ok"}
-    assert started == [[2], [1], [1, 2]]
+def test_processes_that_may_get_ready_in_company_do_so_at_the_same_time():
+    def build(system: FakeSystem, request: RunRequest) -> Workload:
+        # None is ready before all have begun.
+        system.machine.block(system.process, ready=lambda: len(together.open_child.opened) == 2)
+        system.compute(0.5)
+        return steps_of(0.125)(system, request)
+
+    with Machine(2) as machine:
+        together = Cohort(machine, "0-1", "0-1", build=build, in_company=True)
+        together.sizes = ProcessSizes(1, 1)
+        results = together.take_turns()
+        elapsed = machine.now - machine.beginning
+    assert [rounds_of(result) for result in results] == [[0, 1, 2, 3]] * 2
+    assert together.awake == []
+    assert sum(result.outcome.sections.wall for result in results) == pytest.approx(elapsed)
 
 
-def rounds(row: Row) -> list[int]:
-    return [turn.round for turn in row.outcome.turns]
-
-
-@pytest.mark.parametrize("start", ["spawn", "fork"])
-def test_every_process_takes_a_turn_in_every_round(start):
-    rows = rows_of(f"{FAULTY}:brief", start=start)
-    assert [row.outcome.status for row in rows] == ["ok", "ok"]
-    assert [row.run.point.cores for row in rows] == [1, 2]
-    for row in rows:
-        outcome = row.outcome
-        assert rounds(row) == list(range(ROUNDS + 1))
-        assert sum(turn.steps for turn in outcome.turns) == len(outcome.step_seconds)
-        assert all(0 <= turn.unsettled < turn.steps for turn in outcome.turns)
-        assert outcome.warmup_steps == outcome.turns[WARMUP_ROUND].steps
-        for turn, steps in counted_steps(outcome.step_seconds, outcome.turns):
-            assert sum(steps) <= turn.seconds
-            assert turn.steal_seconds is not None
-        sections = outcome.sections
-        assert sections.run == pytest.approx(sum(turn.seconds for turn in outcome.turns[1:]))
-        assert sections.main <= sections.wall
-
-
-@pytest.mark.parametrize("start", ["spawn", "fork"])
-def test_the_launch_of_a_program_is_one_turn_and_one_execution(start, tmp_path):
-    log = tmp_path / "log"
-    rows = rows_of(f"command: sh -c 'mkdir $TMPDIR/own && echo {{cores}} >> {log}'", start=start)
-    assert [row.outcome.status for row in rows] == ["ok", "ok"]
-    assert [[(turn.round, turn.steps) for turn in row.outcome.turns] for row in rows] == [[(0, 0), (1, 1)]] * 2
-    assert sorted(log.read_text().split()) == ["1", "2"]
-
-
-@pytest.mark.parametrize(("quiet_from", "made"), [(1, 2), (3, 3), (9, 4)])
-def test_rounds_are_added_until_every_process_had_a_quiet_turn_but_twice_as_many_at_most(quiet_from, made, monkeypatch):
-    monkeypatch.setattr(cohort, "_was_quiet", lambda message: json.loads(message)["round"] >= quiet_from)
-    for row in rows_of(f"{FAULTY}:brief", rounds=2, max_seconds=60):
-        assert rounds(row) == list(range(made + 1))
-
-
-@pytest.mark.parametrize(("caps_changed", "settle"), [(False, 0.3), (True, 1.0)])
-def test_a_turn_is_requested_with_time_to_settle(caps_changed, settle, monkeypatch):
-    for name, seconds in (("SETTLE_SECONDS", SETTLE_SECONDS), ("CAPS_SETTLE_SECONDS", CAPS_SETTLE_SECONDS)):
-        monkeypatch.setattr(cohort, name, seconds)
-    for name in ("_continue", "_stop"):
-        monkeypatch.setattr(cohort, name, lambda member: None)
-    surroundings, requests = Surroundings(), []
-    monkeypatch.setattr(surroundings, "set_caps", lambda caps: caps_changed)
-    child = SimpleNamespace(request=requests.append, next_message=lambda line: b"done")
-    spec = MemberSpec(SimpleNamespace(cpus=frozenset(), is_program=False), None)
-    cohort._CohortRun(Turns(4, 0.5, 8), None, surroundings, ProcessSizes())._turn(cohort._Member(spec, child), 1)
-    assert requests == [messages.TurnRequest(1, 0.5, settle)]
+def test_the_process_with_the_most_cpus_shows_how_much_memory_the_others_will_take():
+    with Machine(2) as machine:
+        together = Cohort(machine, "0", "0-1", in_company=True)
+        together.take_turns()
+        assert (together.sizes.peak_bytes, together.sizes.own_bytes) == (1 << 20, (1 << 20) - (1 << 18))
+        together.take_turns()
+    opened = [child.spec.request.cpus for child in together.open_child.opened]
+    assert opened == ["0-1", "0", "0", "0-1"]
+    assert together.surroundings.left[0] == {0, 1}
 
 
 def test_a_turn_says_whether_it_was_quiet():
     assert cohort._was_quiet(messages.encode(messages.TurnDone(1, True)).encode())
     assert not cohort._was_quiet(messages.encode(messages.TurnDone(1, False)).encode())
     assert not cohort._was_quiet(b"nothing of the kind")
-
-
-def test_a_stopped_process_uses_no_cpu_even_where_its_threads_would_spin():
-    for row in rows_of(f"{FAULTY}:spins_beside", rounds=6):
-        assert row.outcome.status == "ok"
-        assert row.witness.cpu_seconds > 0
-        assert row.witness.idle_cpu_seconds == 0
-
-
-@pytest.mark.parametrize(
-    ("how", "cores", "status", "reason"),
-    [
-        ("raises", 1, "failed", "ZeroDivisionError"),
-        ("hangs", 2, "timeout", "within 8 s"),
-        ("dies", 1, "failed", "killed by signal 9"),
-        ("dies", 2, "failed", "killed by signal 9"),
-    ],
-)
-def test_where_one_process_does_not_go_on_the_others_do(how, cores, status, reason):
-    # On a busy machine the other may need seconds to start, and only what hangs is waited for.
-    timeout = 8 if how == "hangs" else 60
-    rows = rows_of(f"{FAULTY}:fails_later cores={cores} steps=4 how={how}", timeout_seconds=timeout)
-    by_cores = {row.run.point.cores: row for row in rows}
-    failed, other = by_cores.pop(cores), *by_cores.values()
-    assert failed.outcome.status == status
-    assert reason in failed.outcome.reason
-    assert other.outcome.status == "ok"
-    assert rounds(other) == list(range(ROUNDS + 1))
-
-
-def test_where_every_process_fails_to_start_every_one_has_a_row():
-    rows = rows_of(f"{FAULTY}:raises")
-    assert [row.outcome.status for row in rows] == ["failed", "failed"]
-    assert all("ZeroDivisionError" in row.outcome.reason for row in rows)
-
-
-def test_what_does_not_fit_into_memory_takes_turns_in_parts_and_one_core_is_in_each(monkeypatch):
-    monkeypatch.setattr(cohort, "free_bytes", lambda: 0)
-    topology = read_topology()
-    need(len(topology.cores) > 1, "two cores")
-    question = study(
-        f"workloads = ['{FAULTY}:brief']\ncores = [1, 2]\nintra = [1, 2]\ndesign = 'turns'",
-        rounds="2",
-        turn_seconds="0.02",
-        max_seconds="0.04",
-        launches="1",
-    )
-    runs = sorted(plan(question, topology).runs, key=lambda run: run.point.cores)[1:]
-    with LocalEngine(question, topology, read_machine(topology)) as engine:
-        first, second, third = engine.execute(replace(run, cohort=Cohort("c", 3)) for run in runs)
-    assert rounds(first) == [0, 1, 2, 3, 4]
-    assert rounds(second) == [0, 1, 2]
-    assert rounds(third) == [0, 3, 4]
-
-
-def test_an_interrupt_leaves_nobody(monkeypatch):
-    turns = iter(range(4))
-
-    def interrupt(self, cpus):
-        if next(turns, None) is None:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(LocalEngine, "leave", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        rows_of(f"{FAULTY}:brief")
 
 
 def test_a_witness_that_one_turn_lacks_is_not_known_of_all_turns_together():

@@ -15,7 +15,7 @@ from benchmarks.shared.machines import study
 from scaling.errors import StoreError
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import row_to_json
-from scaling.running import local, processes, quota_groups
+from scaling.running import control_groups, local, processes
 from scaling.running.local import LocalEngine
 from scaling.study.planning import Run, plan
 from scaling.study.programs import Program
@@ -101,7 +101,7 @@ def test_an_engine_whose_reaper_cannot_start_leaves_no_folder_no_group_and_no_op
     with pytest.raises(BlockingIOError):
         LocalEngine(study(), topology, machine)
     assert not list(temporary.iterdir())
-    assert not list(Path("/sys/fs/cgroup").glob(f"*/{quota_groups.GUARD_PREFIX}*{mark}*"))
+    assert not list(Path("/sys/fs/cgroup").glob(f"*/{control_groups.GUARD_PREFIX}*{mark}*"))
     assert len([*Path("/proc/self/fd").iterdir()]) == files
 
 

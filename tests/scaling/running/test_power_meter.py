@@ -158,7 +158,8 @@ def test_rows_have_the_energy_of_their_runs_and_traces_are_kept(tmp_path, monkey
 def test_one_process_takes_turns_under_every_cap(tmp_path):
     packages(tmp_path, (0,), cpus_each=64, dram=False)
     topology = read_topology()
-    keys = {"cores": "1", "launches": "1", "rounds": "2", "turn_seconds": "0.05", "max_seconds": "0.1"}
+    # Turns that are shorter than a step need no time to settle.
+    keys = {"cores": "1", "launches": "1", "rounds": "2", "turn_seconds": "1e-5", "max_seconds": "2e-5"}
     question = study('size = "small"', design='"turns"', energy="none", cpu_power_watts='["none", 90, 60]', **keys)
     runs = plan(question, topology).runs
     from scaling.running.schedule import Schedule
@@ -185,7 +186,7 @@ def test_a_program_begins_once_the_machine_follows_changed_caps(tmp_path, monkey
 
     monkeypatch.setattr(LocalEngine, "set_caps", watched)
     for module in (cohort, local):
-        monkeypatch.setattr(module, "wait_for_caps", lambda: seen.append("waited"))
+        monkeypatch.setattr(module, "wait_for_caps", lambda *_: seen.append("waited"))
     topology = read_topology()
     keys = {"cores": "1", "launches": "2", "energy": "none", "cpu_power_watts": '["none", 90]'}
     question = study('workloads = ["command: true"]', design=f'"{design}"', **keys)

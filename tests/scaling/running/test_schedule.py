@@ -5,7 +5,7 @@ from itertools import groupby, product
 import pytest
 
 from benchmarks.shared.machines import AmdahlMachine, machine, study
-from scaling.analysis.speedup import speedups
+from scaling.analysis.speedup import precision_of, speedups
 from scaling.analysis.summary import Launch, summarize
 from scaling.errors import StoreError
 from scaling.results.rows import launch_of
@@ -100,8 +100,9 @@ def test_without_a_budget_the_runs_are_those_of_the_plan():
     assert [run.key for run in carried_out(None)] == [run.key for run in PLANNED]
 
 
-def test_a_short_budget_ends_after_a_whole_block_and_one_core_again():
-    runs = carried_out(5.5)
+@pytest.mark.parametrize("budget", [5.5, 6.5])
+def test_a_short_budget_ends_after_a_whole_block_and_one_core_again(budget):
+    runs = carried_out(budget)
     assert len(runs) == 5
     assert sorted(run.point.cores for run in runs) == [1, 1, 1, 2, 2]
     assert runs[-1].point.cores == 1
@@ -120,6 +121,15 @@ def test_a_long_budget_is_spent_where_intervals_are_wide():
     assert 38 <= len(runs) <= 40
     keys = [run.key for run in runs]
     assert len(set(keys)) == len(keys)
+
+
+def test_a_budget_is_spent_until_every_interval_is_as_narrow_as_the_study_wants():
+    clock = Clock()
+    schedule = Schedule(STUDY, PLANNED, (), 9000.0, clock)
+    for _ in made(schedule, clock, noise=0.02):
+        pass
+    assert clock.seconds < 9000.0
+    assert all(precision_of(point) <= STUDY.precision for point in schedule.judged_points())
 
 
 def test_a_schedule_goes_on_where_an_earlier_one_stopped():
@@ -146,7 +156,7 @@ def test_later_launches_get_the_number_of_steps_worth_taking():
     assert carried_out(None)[0].steps is None
 
 
-@pytest.mark.parametrize("budget", [None, 6.0])
+@pytest.mark.parametrize("budget", [None, 6.0, 1.5])
 def test_time_left_is_never_negative(budget):
     clock = Clock()
     schedule = Schedule(STUDY, PLANNED, (), budget, clock)

@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.shared.machines import study
+from benchmarks.shared.machines import machine, study
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.running import local, processes, servers
 from scaling.running.local import LocalEngine
+from scaling.running.servers import Preparation, Servers
 from scaling.study.planning import plan
 from tests.conftest import need
 from tests.runs import row_of, rows_of
@@ -71,6 +73,28 @@ def test_a_file_gets_the_framework_only_where_it_imports_it_before_anything_else
 @pytest.mark.parametrize("workload", ["command: true", "nowhere.py:build"])
 def test_a_program_or_a_file_that_is_not_there_needs_nothing_imported(workload):
     assert servers.modules_for(workload, "tensorflow") == ()
+
+
+def test_a_new_generation_of_servers_begins_when_a_point_returns_to_the_same_interpreter():
+    points = list(dict.fromkeys(run.point for run in plan(study("cores = [1, 2]"), machine(2)).runs))
+    generations = Servers()
+    calls = [(points[0], None), (points[1], None), (points[0], "other"), (points[1], None), (points[0], None)]
+    assert [generations.generation_for(*call) for call in calls] == [1, 1, 1, 2, 2]
+    assert generations.generation_for(points[0]) == 3
+
+
+def test_a_process_that_waits_for_its_next_run_is_taken_before_a_server_forks_one():
+    generations, preparation = Servers(), Preparation((), None, ())
+    generations._servers[preparation] = SimpleNamespace(
+        fork="forks", close_if_exited=lambda: False, wait_until_ready=lambda: 0.0, close=lambda: ended.append("server")
+    )
+    ended: list[str] = []
+    process = SimpleNamespace(end=lambda: ended.append("process"), close=lambda: ended.append("pipes"))
+    first, second = (generations.start_or_reuse(preparation) for _ in range(2))
+    first.waiting.append(process)
+    assert (second.start, second.waiting) == ("forks", [process])
+    generations.close()
+    assert ended == ["process", "pipes", "server"]
 
 
 def test_a_program_runs_forked_with_the_environment_its_row_says(tmp_path):

@@ -46,6 +46,14 @@ def refusing(times, error):
     return start
 
 
+@pytest.mark.parametrize(("refusals", "pauses"), [(0, []), (1, [0.1]), (4, [0.1, 0.3, 1.0, 3.0])])
+def test_pauses_between_starts_grow_for_four_seconds(refusals, pauses, monkeypatch):
+    monkeypatch.undo()
+    slept: list[float] = []
+    assert patiently(refusing(refusals, OSError(errno.EAGAIN, "")), slept.append) == "started"
+    assert slept == pauses
+
+
 @pytest.mark.parametrize(
     "error",
     [*(OSError(number, os.strerror(number)) for number in starting.REMEDIES), RuntimeError("can't start new thread")],

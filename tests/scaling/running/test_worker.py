@@ -1,57 +1,13 @@
-"""When a launch has taken enough steps, and what its process imports before the first."""
+"""What the process of a run imports before its first step, what it refuses, and how it says why it failed."""
 
-import random
+import math
 import subprocess
 import sys
-from collections.abc import Iterable
-from types import SimpleNamespace
 
 import pytest
 
 from scaling.running import worker
-from scaling.running.messages import TurnRequest
-from scaling.running.worker import LEAST_STEPS, Measured, half_width, next_check, stop_reason
-from scaling.study.planning import SETTLE_SECONDS
-
-LIMITS = SimpleNamespace(precision=0.01, max_seconds=5.0, steps=None)
-
-
-def test_steady_steps_end_by_precision():
-    assert stop_reason([1.0] * LEAST_STEPS, 1.0, LIMITS) == "precision"
-
-
-def test_a_few_steps_are_never_enough():
-    assert stop_reason([1.0] * (LEAST_STEPS - 1), 1.0, LIMITS) is None
-
-
-def test_noisy_steps_go_on_until_the_time_is_up():
-    noise = random.Random(1)
-    steps = [noise.uniform(1, 2) for _ in range(50)]
-    assert stop_reason(steps, 1.0, LIMITS) is None
-    assert stop_reason(steps, 5.0, LIMITS) == "max_seconds"
-
-
-def test_slow_first_steps_do_not_hold_precision_up():
-    assert stop_reason([9.0, 5.0, 3.0, *[1.0] * 10], 1.0, LIMITS) == "precision"
-
-
-@pytest.mark.parametrize("count", [11, 31, 101])
-def test_the_interval_of_the_median_holds_the_truth(count):
-    noise = random.Random(count)
-    held = 0
-    for _ in range(400):
-        values = sorted(noise.gauss(100, 1) for _ in range(count))
-        middle = values[count // 2]
-        held += abs(middle - 100) <= 2 * half_width(values) * middle
-    assert held / 400 >= 0.95
-
-
-def test_checks_grow_rarer():
-    checks = [LEAST_STEPS]
-    while checks[-1] < 10_000:
-        checks.append(next_check(checks[-1]))
-    assert len(checks) < 40
-    assert checks == sorted(set(checks))
+from tests.scaling.running.fake_system import FakeSystem, Machine, child_spec
 
 
 def test_the_worker_imports_nothing_heavy_before_it_has_checked_its_pinning():
@@ -60,37 +16,64 @@ def test_the_worker_imports_nothing_heavy_before_it_has_checked_its_pinning():
     assert not {"numpy", "pandas", "scipy", "pydantic", "tensorflow", "importlib.metadata"} & set(loaded.stdout.split())
 
 
-class PretendClock:
-    """A clock that only a step moves, by an eighth of a second."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def perf_counter(self) -> float:
-        return self.now
-
-    def step(self) -> None:
-        self.now += 0.125
+@pytest.mark.parametrize("items", [1, 7.0, 2**53])
+def test_items_are_whole_numbers(items):
+    assert worker._item_count(items) == items
 
 
-def measured_turns(requests: Iterable[TurnRequest], monkeypatch: pytest.MonkeyPatch) -> Measured:
-    """What a process measures in the turns that are requested from it, by a pretend clock."""
-    clock, waiting = PretendClock(), iter(requests)
-    monkeypatch.setattr(worker, "time", clock)
-    monkeypatch.setattr(worker, "_witness", lambda before, cpu_sets, visits: {"cpu_seconds": clock.now - before})
-    pipes = SimpleNamespace(send=lambda message: None, next_turn=lambda: next(waiting, None))
-    cpu_sets = SimpleNamespace(cpus=frozenset({0}), read=clock.perf_counter)
-    return worker._take_turns(SimpleNamespace(step=clock.step), [], cpu_sets, pipes)
+@pytest.mark.parametrize("items", [0, -1, 0.5, 1.5, math.nan, math.inf, None, "many", 2**53 + 1, 10**400])
+def test_items_that_cannot_be_are_refused(items):
+    with pytest.raises(ValueError, match="the items_per_step of a workload must be a whole number of at least 1"):
+        worker._item_count(items)
 
 
-def test_the_witness_of_a_run_is_that_of_its_turns_without_warm_up(monkeypatch):
-    seen = measured_turns([TurnRequest(0, 4.0, 0.0), TurnRequest(1, 1.0, 0.0), TurnRequest(2, 2.0, 0.0)], monkeypatch)
-    assert [turn.cpu_seconds for turn in seen.turns] == [4.0, 1.0, 2.0]
-    assert (seen.seconds, seen.counters) == (3.0, {"cpu_seconds": 3.0})
+@pytest.mark.parametrize(
+    ("losses", "ends"), [(None, (None, None)), ([], (None, None)), ([2], (2.0, 2.0)), ([3, 2, 1], (3.0, 1.0))]
+)
+def test_the_first_and_the_last_loss_are_kept(losses, ends):
+    assert worker._ends(losses) == ends
 
 
-def test_the_first_steps_of_a_turn_settle_and_do_not_count(monkeypatch):
-    seen = measured_turns([TurnRequest(1, 1.0, SETTLE_SECONDS)], monkeypatch)
-    (turn,) = seen.turns
-    assert (turn.steps, turn.unsettled, turn.seconds) == (11, 3, 1.0)
-    assert seen.spans[0].counted == [(0.375, 1.375)]
+@pytest.mark.parametrize("losses", [[1.0, math.nan], [math.inf, 1.0], ["high"], 7, {"a": 1}])
+def test_losses_that_are_no_numbers_are_refused(losses):
+    with pytest.raises(ValueError, match="the losses of a workload must be"):
+        worker._ends(losses)
+
+
+def error_of(code: str, *, name: str = "user.py") -> str:
+    """The reason of a failure in a user's file."""
+    try:
+        exec(compile(code, name, "exec"), {})
+    except BaseException as error:
+        return worker.reason(error)
+    raise AssertionError
+
+
+def test_an_error_is_a_line_with_its_place_in_the_users_file():
+    assert error_of("x = 1\n1 / 0") == "ZeroDivisionError: division by zero (user.py line 2)"
+    assert error_of("raise ValueError") == "ValueError: no message (user.py line 1)"
+    assert error_of("raise OSError('a\\n  b\\udcff')") == "OSError: a b\\xff (user.py line 1)"
+    assert len(error_of("raise ValueError('x' * 9000)")) < 1100
+
+
+def test_an_error_that_explains_itself_is_its_sentence():
+    assert error_of("class E(Exception): explains_itself = True\nraise E('it is so')") == "it is so"
+
+
+def test_a_missing_package_of_an_extra_is_named_with_its_remedy(monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    of_torch = error_of("raise ModuleNotFoundError('', name='torch.nn')")
+    of_keras = error_of("raise ModuleNotFoundError('', name='keras')")
+    assert of_torch.startswith("it needs torch, which is not installed; ")
+    assert of_keras.startswith("it needs keras, which is not installed; ")
+    assert of_torch.endswith("'.[torch]'")
+    assert of_keras.endswith("'.[torch]'")
+    assert error_of("raise ModuleNotFoundError('none', name='other')").startswith("ModuleNotFoundError: none")
+
+
+def test_a_process_on_other_cpus_than_requested_is_refused():
+    with Machine(4) as machine:
+        process = machine.add(0, [0, 1])
+        assert worker._check_cpus(child_spec("0-1").request, FakeSystem(machine, process)) == {0, 1}
+        with pytest.raises(RuntimeError, match="CPUs 0 were requested, but the kernel gave 0-1"):
+            worker._check_cpus(child_spec("0").request, FakeSystem(machine, process))

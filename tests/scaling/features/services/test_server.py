@@ -18,6 +18,7 @@ from scaling.machine.topology import parse_list
 from scaling.results.rows import row_from_json, row_to_json
 from scaling.workloads.command import ProgramError
 from tests.scaling.features.services.measured import figures_of, row_of, rows_of
+from tests.scaling.running.fake_system import ROUNDING, FakeSystem, Machine, Process
 
 TINY = str(Path(__file__).with_name("tiny.py"))
 ALL = len(read_topology().cores)
@@ -212,6 +213,65 @@ def test_a_pattern_is_searched_across_pieces_of_the_output(pattern, pieces, is_r
         os.close(fd)
 
 
+# From here on, the server and its load are processes of a virtual machine.
+def family(machine: Machine) -> tuple[FakeSystem, Process, Process, Process]:
+    """A machine as the process of a run sees it, and below that its server, a worker of the server, and a generator."""
+    run = machine.parent
+    serves = machine.add(run.number, [0, 1], threads=2, name="server")
+    works = machine.add(serves.number, [2], name="worker")
+    loads = machine.add(run.number, [3], name="load")
+    return FakeSystem(machine, run), serves, works, loads
+
+
+def test_the_busiest_thread_of_the_server_and_of_the_generator_are_known_apart():
+    with Machine(6) as machine:
+        system, serves, works, loads = family(machine)
+        machine.load(0, 0.0, 5.0, serves)
+        machine.load(2, 1.0, 5.0, works)
+        machine.load(3, 2.5, 5.0, loads)
+        machine.load(4, 0.0, 5.0, machine.parent)
+        busiest = server.Busiest({"server": serves.number, "generator": system.process_id()}, serves.number, system)
+        busiest.look()
+        assert busiest.shares() == {"server": 0.0, "generator": 0.0}
+        system.sleep(0.125)
+        busiest.look()
+        assert busiest.shares() == {"server": 0.0, "generator": 0.0}  # a share of so short a time is none
+        system.sleep(4.875)
+        busiest.look()
+    assert busiest.shares() == {"server": pytest.approx(1.0), "generator": pytest.approx(0.5)}
+
+
+def test_the_cpu_time_of_a_server_is_that_of_its_processes_and_of_those_that_it_waited_for():
+    with Machine(6) as machine:
+        system, serves, works, loads = family(machine)
+        machine.load(0, 0.0, 1.0, serves)
+        machine.load(2, 0.0, 2.0, works)
+        machine.load(3, 0.0, 3.0, loads)
+        system.sleep(4.0)
+        assert server.tree_seconds(serves.number, system) == 3.0
+        machine.end(works)
+        assert server.tree_seconds(serves.number, system) == 3.0
+        machine.end(serves)
+        assert server.tree_seconds(serves.number, system) == 0.0
+
+
+def test_a_process_that_has_ended_has_no_start_and_another_of_its_number_has_another():
+    with Machine(6) as machine:
+        system, serves, works, loads = family(machine)
+        assert server.start_time(serves.number, system) != server.start_time(loads.number, system)
+        assert server.process_name(works.number, system) == "worker"
+        machine.end(works)
+        assert (server.start_time(works.number, system), server.process_name(works.number, system)) == (None, "gone")
+
+
+@pytest.mark.parametrize(("until", "value", "waited"), [(0.0, False, 0.0), (1.0, False, 1.0), (9.0, True, 2.0)])
+def test_what_is_left_is_waited_for_until_it_is_gone_or_two_seconds_have_passed(until, value, waited):
+    with Machine(1) as machine:
+        system = FakeSystem(machine, machine.parent)
+        last = server.wait_while(lambda: machine.now < machine.beginning + until - ROUNDING, system)
+        assert (last, machine.now - machine.beginning) == (value, pytest.approx(waited, abs=0.03))
+
+
 def test_a_process_whose_name_is_cut_within_a_character_has_times(cut_name):
-    assert server._start_time(os.getpid())
-    assert server._name(os.getpid()) == "abcdefghijklmn\N{REPLACEMENT CHARACTER}"
+    assert server.start_time(os.getpid())
+    assert server.process_name(os.getpid()) == "abcdefghijklmn\N{REPLACEMENT CHARACTER}"

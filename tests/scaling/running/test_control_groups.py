@@ -13,8 +13,8 @@ from scaling.analysis import rules
 from scaling.errors import StudyError
 from scaling.machine.kernel_files import quota_parents
 from scaling.results.rows import launch_of
-from scaling.running import quota_groups
-from scaling.running.quota_groups import ControlGroups, join, remove_all
+from scaling.running import control_groups
+from scaling.running.control_groups import ControlGroups, join, remove_all
 from tests.conftest import need
 from tests.runs import rows_of
 from tests.scaling.machine.invented import write
@@ -78,10 +78,10 @@ def guard_of(root: Path, group: str, **files: str) -> Path | None:
 @pytest.mark.parametrize(
     ("limits", "limit"),
     [
-        ({}, quota_groups.PROCESSES_PER_CPU * os.cpu_count()),
+        ({}, control_groups.PROCESSES_PER_CPU * os.cpu_count()),
         ({"proc/sys/kernel/pid_max": "700\n", "proc/loadavg": "0.1 0.2 0.3 2/100 4711\n"}, 300),
         ({"sys/fs/cgroup/pids/a/pids.max": "60\n", "sys/fs/cgroup/pids/a/pids.current": "20\n"}, 20),
-        ({"sys/fs/cgroup/pids/a/pids.max": "max\n"}, quota_groups.PROCESSES_PER_CPU * os.cpu_count()),
+        ({"sys/fs/cgroup/pids/a/pids.max": "max\n"}, control_groups.PROCESSES_PER_CPU * os.cpu_count()),
     ],
 )
 def test_the_guard_of_version_1_leaves_others_half_of_the_processes(tmp_path, limits, limit):
@@ -115,13 +115,13 @@ def test_all_processes_of_a_real_guard_are_killed_except_the_spared():
         with subprocess.Popen(["sleep", "60"]) as spared, subprocess.Popen(["sh", "-c", "sleep 60 & wait"]) as one:
             with subprocess.Popen(["sleep", "60"]) as other:
                 for process, group in ((spared, guard), (one, guard), (other, below)):
-                    quota_groups.guard(str(group), process.pid)
+                    control_groups.guard(str(group), process.pid)
                 limit = (guard / "pids.max").read_text()
-                quota_groups.end_processes([str(guard)], {spared.pid})
+                control_groups.end_processes([str(guard)], {spared.pid})
             assert one.wait() == other.wait() == -signal.SIGKILL
             assert [*map(int, (guard / "cgroup.procs").read_text().split())] == [spared.pid]
             assert (guard / "pids.max").read_text() == limit
-            quota_groups.end_all("test-guard")
+            control_groups.end_all("test-guard")
             assert spared.wait() == -signal.SIGKILL
     finally:
         remove_all("test-guard")
@@ -135,7 +135,7 @@ def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
     code = (
         "import sys, time; from pathlib import Path\n"
         "from scaling.machine.kernel_files import bandwidth_count, quota_cpus\n"
-        "from scaling.running.quota_groups import join\n"
+        "from scaling.running.control_groups import join\n"
         "join(sys.argv[1]); before = time.process_time()\n"
         "while time.process_time() - before < 0.1: pass\n"
         "root = Path('/')\n"
