@@ -20,8 +20,8 @@ from scaling.analysis.rules import Verdict
 from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
 from scaling.errors import FitError
+from scaling.study.axes import PROGRAM_MODE
 from scaling.study.planning import SETTINGS, Point
-from scaling.study.spec import PROGRAM_MODE
 
 # Settings that the name of a series always contains; it contains further settings only if they vary.
 ALWAYS_NAMED = ("workload", "mode", "placement")

@@ -26,8 +26,8 @@ from scaling.reporting.quantities import (
 from scaling.reporting.words import Table, count, duration, point_words, share, span, with_interval
 from scaling.results.evaluation import Evaluation, PointSections, SectionsOfRuns, Spread
 from scaling.results.store import RowCensus
+from scaling.study.axes import PROGRAM_MODE
 from scaling.study.planning import SETTINGS, Point, settings_words
-from scaling.study.spec import PROGRAM_MODE
 
 # At most this many machines are named.
 MOST_MACHINES = 4

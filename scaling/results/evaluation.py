@@ -23,8 +23,8 @@ from scaling.errors import FitError
 from scaling.results.processes import map_by_processes
 from scaling.results.rows import Row, Sections, launch_of, steady_steps
 from scaling.results.store import Folder
+from scaling.study.axes import CPU
 from scaling.study.planning import Point, series_of_points
-from scaling.study.spec import CPU
 
 T = TypeVar("T")
 

@@ -30,14 +30,15 @@ from msgspec import structs
 from scaling.analysis.turns import WARMUP_ROUND
 from scaling.machine.kernel_files import memory_headroom, named_lines
 from scaling.running import processes
-from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
+from scaling.running.controls import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, fail_if_left, not_started
 from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, TurnsOver, decode, turn_done
 from scaling.running.pack import PackedChildren, PackSpec, open_child
 from scaling.running.starting import StartError
 from scaling.running.witness import OF_TURNS, ROOT, known, process_cpu_seconds, processes_below
+from scaling.study.axes import Controls
 from scaling.study.planning import SETTLE_SECONDS
-from scaling.study.spec import Caps, Turns
+from scaling.study.spec import Turns
 
 # Parts of a witness that are known of all turns together, but not of each.
 OF_ALL_TURNS = (
@@ -66,7 +67,7 @@ class MemberSpec:
 
     child: ChildSpec | PackSpec
     start: StartChild | StartError
-    caps: tuple[Caps, ...] = (Caps(),)
+    caps: tuple[Controls, ...] = ((),)
     metered: bool = False
     in_company: bool = False
 
@@ -90,7 +91,7 @@ class Surroundings:
     def leave(self, cpus: frozenset[int]) -> None:
         """Move this process away from CPUs that are about to be used."""
 
-    def set_caps(self, caps: Caps) -> bool:
+    def set_caps(self, caps: Controls) -> bool:
         """Put the machine under these caps; returns whether any cap changed."""
         return False
 

@@ -15,11 +15,12 @@ from pathlib import Path
 import msgspec
 
 from scaling.errors import StudyError, to_install
+from scaling.study.axes import CPU
 from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 from scaling.study.keys import did_you_mean
 from scaling.study.limits import LONGEST_TOML
 from scaling.study.programs import Program
-from scaling.study.spec import CPU, OF_FRAMEWORKS, Study
+from scaling.study.spec import OF_FRAMEWORKS, Study
 from scaling.study.workload import Command, Entry, Named, OwnFile, Workload, check_workload, workload
 
 # The first and the last traced step are dropped.

@@ -37,8 +37,8 @@ from scaling.reporting.words import (
     with_interval,
 )
 from scaling.results.evaluation import Evaluation
+from scaling.study.axes import GPU
 from scaling.study.planning import Point, settings_words
-from scaling.study.spec import GPU
 
 DOMAIN_WORDS = {"package": "processor", "dram": "DRAM", "gpu": "GPU", "board": "machine"}
 
@@ -240,7 +240,7 @@ def _named_economies(summaries: Iterable[Summary]) -> list[tuple[str, Economy]]:
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The most economical point of every workload, if any point was measured under a cap."""
-    is_capped = any(any(one.point.caps) for one in result.summaries)
+    is_capped = any(one.point.caps for one in result.summaries)
     return [_study_answer(*one) for one in result.subject(_named_economies)] if is_capped else []
 
 

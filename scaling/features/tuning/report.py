@@ -36,10 +36,11 @@ from scaling.reporting.words import Block, Section, Table, count, estimate_facts
 from scaling.results.evaluation import Evaluation
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.rows import Row, planned_launch
+from scaling.study.axes import PROGRAM_MODE
 from scaling.study.limits import is_plausible
 from scaling.study.planning import Point
 from scaling.study.programs import fill
-from scaling.study.spec import PROGRAM_MODE, Study, programs_of
+from scaling.study.spec import Study, programs_of
 
 TUNING = "tuning.json"
 STANDING_WORDS = {

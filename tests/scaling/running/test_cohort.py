@@ -16,8 +16,8 @@ from scaling.analysis.witness import Witness
 from scaling.machine.sysfs import read_machine, read_topology
 from scaling.results.rows import Outcome, Row, Sections
 from scaling.running import cohort, local, messages, processes, servers
-from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings
+from scaling.running.controls import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import LaunchResult
 from scaling.running.local import LocalEngine
 from scaling.study.planning import SETTLE_SECONDS, Cohort, plan
