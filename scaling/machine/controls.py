@@ -150,7 +150,7 @@ class GpuPower(GpuControl):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuClock(GpuControl):
-    """The limit of the GPU's clock, which has none before; NVML reports only the clock, which follows."""
+    """The clock limit of the GPU; NVML reports the clock, which follows, but no limit."""
 
     def read(self, root: Path) -> State:
         """The GPU."""

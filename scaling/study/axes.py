@@ -6,7 +6,7 @@ environment of a process, to its thread pools, or to the machine.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -312,8 +312,9 @@ class Point:
 SETTINGS = annotations_of(Point, Setting)
 AXES = annotations_of(Point, Axis)
 CONTROLS = {name: axis.control for name, axis in AXES.items() if axis.control}
-# Axes whose words become numbers; `items` becomes what a workload reports, the others threads.
-RESOLVED = tuple(name for name, axis in AXES.items() if axis.resolved)
+_REQUIRED = [one.name for one in fields(Point) if one.default is MISSING]
+# Axes whose words become numbers, those of every point first; `items` becomes what a workload reports, others threads.
+RESOLVED = tuple(sorted((name for name, axis in AXES.items() if axis.resolved), key=lambda name: name not in _REQUIRED))
 POOLS = tuple(name for name in RESOLVED if AXES[name] is not ITEMS)
 LOADS = tuple(name for name, axis in AXES.items() if axis.applies == "loads")
 
