@@ -72,8 +72,9 @@ class Axis(Setting):
 
     `values` are the words for the values of its key, `read` reads them before their type is checked. Rows keep the
     words of an axis whose words become numbers (`resolved`) beside the numbers. Series need no name for a value that is
-    `self_evident`. A value sets `variables` of the environment; `pool` has the variables for its number of threads. The
-    `control` sets it on the whole machine; None leaves the machine as it is.
+    `self_evident`. A search for the best settings varies what is `searched`; without a number, what `follows_cpus` is
+    the number of CPUs. A value sets `variables` of the environment; `pool` has the variables for its number of threads.
+    The `control` sets it on the whole machine; None leaves the machine as it is.
     """
 
     _: KW_ONLY
@@ -83,6 +84,8 @@ class Axis(Setting):
     applies: Applies = "all"
     resolved: bool = False
     self_evident: bool = False
+    searched: bool = True
+    follows_cpus: bool = False
     variables: Callable[[Any], Mapping[str, str]] = _no_variables
     pool: tuple[str, ...] = ()
     control: Control | None = None
@@ -98,17 +101,31 @@ _WATTS = "'none', watts above 0, or a list of them"
 _MHZ = "'none', a clock in MHz above 0, or a list of them"
 
 MODE = Axis(
-    "train", values="'train', 'infer' or both in a list, or 'run' for a workload that does neither", planned="in part"
+    "train",
+    values="'train', 'infer' or both in a list, or 'run' for a workload that does neither",
+    planned="in part",
+    searched=False,
 )
-PLACEMENT = Axis("compact", values=f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"', planned="in part")
+PLACEMENT = Axis(
+    "compact",
+    values=f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"',
+    planned="in part",
+)
 REPLICAS = Axis(
     1,
     "replicas {}",
     values="'fill' or counts above 0 such as [1, 2, 4]",
     read=counts,
     planned="in part",
+    searched=False,
 )
-BESIDE = Axis(None, "beside {}", values="names of workloads or programs of the study", planned="in part")
+BESIDE = Axis(
+    None,
+    "beside {}",
+    values="names of workloads or programs of the study",
+    planned="in part",
+    searched=False,
+)
 FRAMEWORK = Axis(
     TENSORFLOW,
     values=f"{', '.join(map(repr, FRAMEWORKS))}, or a list of them",
@@ -116,8 +133,15 @@ FRAMEWORK = Axis(
     applies="frameworks",
     self_evident=True,
     variables=lambda name: {"KERAS_BACKEND": name, **FRAMEWORKS[name].variables},
+    searched=False,
 )
-DEVICE = Axis(CPU, values="'cpu', 'gpu', or both in a list", applies="frameworks", self_evident=True)
+DEVICE = Axis(
+    CPU,
+    values="'cpu', 'gpu', or both in a list",
+    applies="frameworks",
+    self_evident=True,
+    searched=False,
+)
 SCALE = Setting("strong", "{} scaling")
 SMT = Axis(
     1,
@@ -132,6 +156,7 @@ QUOTA = Axis(
     values="'none', at least 0.01 CPUs such as 1.5 or \"1500m\", or a list of them",
     read=quotas,
     planned="if possible",
+    follows_cpus=True,
 )
 CLIENTS = Axis(
     None,
@@ -140,6 +165,7 @@ CLIENTS = Axis(
     read=counts,
     planned="if possible",
     applies="loads",
+    searched=False,
 )
 RATE = Axis(
     None,
@@ -148,6 +174,7 @@ RATE = Axis(
     read=rates,
     planned="if possible",
     applies="loads",
+    searched=False,
 )
 ITEMS = Axis(
     "default",
@@ -171,10 +198,32 @@ PIPELINE_THREADS = Axis(
     planned="in part",
     applies="networks",
     resolved=True,
+    follows_cpus=True,
 )
-INTRA = Axis("auto", "intra {}", values=_THREADS, planned="if possible", resolved=True, pool=INTRA_VARIABLES)
-INTER = Axis("auto", "inter {}", values=_THREADS, planned="if possible", resolved=True, pool=INTER_VARIABLES)
-JIT = Axis(False, {True: "jit"}, values="true or false, or both in a list", applies="frameworks")
+INTRA = Axis(
+    "auto",
+    "intra {}",
+    values=_THREADS,
+    planned="if possible",
+    resolved=True,
+    pool=INTRA_VARIABLES,
+    follows_cpus=True,
+)
+INTER = Axis(
+    "auto",
+    "inter {}",
+    values=_THREADS,
+    planned="if possible",
+    resolved=True,
+    pool=INTER_VARIABLES,
+    follows_cpus=True,
+)
+JIT = Axis(
+    False,
+    {True: "jit"},
+    values="true or false, or both in a list",
+    applies="frameworks",
+)
 ONEDNN = Axis(
     None,
     {True: "oneDNN on", False: "oneDNN off"},
@@ -182,10 +231,30 @@ ONEDNN = Axis(
     applies="frameworks",
     variables=lambda on: {} if on is None else {ONEDNN_VARIABLE: str(int(on))},
 )
-CPU_POWER_WATTS = Axis(None, "CPU ≤ {:g} W", values=_WATTS, control=CAPS["cpu_power_watts"])
-CPU_MAX_MHZ = Axis(None, "CPU ≤ {:g} MHz", values=_MHZ, control=CAPS["cpu_max_mhz"])
-GPU_POWER_WATTS = Axis(None, "GPU ≤ {:g} W", values=_WATTS, control=CAPS["gpu_power_watts"])
-GPU_MAX_MHZ = Axis(None, "GPU ≤ {:g} MHz", values=_MHZ, control=CAPS["gpu_max_mhz"])
+CPU_POWER_WATTS = Axis(
+    None,
+    "CPU ≤ {:g} W",
+    values=_WATTS,
+    control=CAPS["cpu_power_watts"],
+)
+CPU_MAX_MHZ = Axis(
+    None,
+    "CPU ≤ {:g} MHz",
+    values=_MHZ,
+    control=CAPS["cpu_max_mhz"],
+)
+GPU_POWER_WATTS = Axis(
+    None,
+    "GPU ≤ {:g} W",
+    values=_WATTS,
+    control=CAPS["gpu_power_watts"],
+)
+GPU_MAX_MHZ = Axis(
+    None,
+    "GPU ≤ {:g} MHz",
+    values=_MHZ,
+    control=CAPS["gpu_max_mhz"],
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,9 +381,9 @@ class Point:
 SETTINGS = annotations_of(Point, Setting)
 AXES = annotations_of(Point, Axis)
 CONTROLS = {name: axis.control for name, axis in AXES.items() if axis.control}
-_REQUIRED = [one.name for one in fields(Point) if one.default is MISSING]
+REQUIRED = [one.name for one in fields(Point) if one.default is MISSING]
 # Axes whose words become numbers, those of every point first; `items` becomes what a workload reports, others threads.
-RESOLVED = tuple(sorted((name for name, axis in AXES.items() if axis.resolved), key=lambda name: name not in _REQUIRED))
+RESOLVED = tuple(sorted((name for name, axis in AXES.items() if axis.resolved), key=lambda name: name not in REQUIRED))
 POOLS = tuple(name for name in RESOLVED if AXES[name] is not ITEMS)
 LOADS = tuple(name for name, axis in AXES.items() if axis.applies == "loads")
 
@@ -325,11 +394,11 @@ def settings_words(point: Point, names: Iterable[str] = SETTINGS) -> list[str]:
     return [words for setting, value in values if value != setting.usual and (words := setting.words(value))]
 
 
-def axis_variables(point: Point) -> dict[str, str]:
+def axis_variables(point: Point, names: Iterable[str] = AXES) -> dict[str, str]:
     """The variables that the values of a point set in the environment of a process."""
     variables: dict[str, str] = {}
-    for name, axis in AXES.items():
-        variables |= axis.variables(getattr(point, name))
+    for name in names:
+        variables |= AXES[name].variables(getattr(point, name))
     return variables
 
 
