@@ -3,15 +3,19 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scaling.running.lock import MachineLock
-from tests.recipes import apply, copy_with
+from tests.recipes import ROOT, apply, copy_with
+
+EXAMPLE = ROOT / "docs" / "examples" / "gpu-cores"
 
 STUDY = """
 workloads = ["command: {command}"]
@@ -69,26 +73,37 @@ class Project:
         self.study.write_text(STUDY.format(command=command, axis=axis, values=values))
         self.call("sweep", self.study, "-o", self.results)
 
-    def rows(self) -> list[dict[str, object]]:
+    def rows(self) -> list[dict[str, Any]]:
         """The rows of the sweep."""
         return [json.loads(line) for line in (self.results / "rows.jsonl").read_text().splitlines()]
 
+    def points(self) -> list[dict[str, Any]]:
+        """The points as JSON."""
+        points: list[dict[str, Any]] = json.loads(self.call("show", "--json", self.results))["points"]
+        return points
+
+    def table(self) -> list[list[str]]:
+        """The table of points: its headers, and the cells of each line."""
+        lines = self.call("show", self.results).partition("\n\n")[2].splitlines()
+        return [re.split(r"  +", line.strip()) for line in lines]
+
+    def page(self) -> str:
+        """The report."""
+        return (self.results / "report.html").read_text()
+
     def values_shown(self, axis: str) -> set[object]:
-        """The values of an axis wherever they are shown: all of them everywhere."""
-        points = json.loads(self.call("show", "--json", self.results))["points"]
-        values = {point[axis] for point in points}
+        """The values of an axis, the same in the rows, the JSON and the table."""
+        values = {point[axis] for point in self.points()}
         assert values == {row["run"][axis] for row in self.rows()}
-        shown = self.call("show", self.results).partition("\n\n")[2].splitlines()
-        headers, *table = [re.split(r"  +", line) for line in shown]
-        cells = {line[headers.index(axis)] for line in table}
-        assert cells >= {str(value) for value in values if value is not None}
+        headers, *table = self.table()
+        assert {line[headers.index(axis)] for line in table} == {"-" if one is None else str(one) for one in values}
         return values
 
-    def refresh_reference(self) -> str:
-        """The reference page of a study's keys, as the program writes it anew."""
+    def reference(self, page: str) -> str:
+        """A page of the reference, as the program writes it anew."""
         generate = [sys.executable, "docs/generate.py"]
         subprocess.run(generate, cwd=self.copy, env=self.environment, check=True)
-        return (self.copy / "docs" / "reference" / "study.md").read_text()
+        return (self.copy / "docs" / "reference" / page).read_text()
 
 
 def test_an_axis_of_the_environment_is_two_files(tmp_path):
@@ -97,8 +112,8 @@ def test_an_axis_of_the_environment_is_two_files(tmp_path):
     variables = {row["run"]["huge_pages"]: row["environment"].get("GLIBC_TUNABLES") for row in project.rows()}
     assert variables == {False: None, True: "glibc.malloc.hugetlb=1"}
     assert project.values_shown("huge_pages") == {False, True}
-    assert "huge pages" in (project.results / "report.html").read_text()
-    assert "| `huge_pages` | true or false, or both in a list (`false`) |" in project.refresh_reference()
+    assert "huge pages" in project.page()
+    assert "| `huge_pages` | true or false, or both in a list (`false`) |" in project.reference("study.md")
 
 
 @pytest.fixture
@@ -134,6 +149,38 @@ def test_an_axis_of_the_machine_is_restored_after_the_sweep_is_killed(with_numa_
         sweep.send_signal(signal.SIGKILL)
     MachineLock(True, lambda sentence: None, Path(project.environment["SCALING_LOCK"])).release()
     assert switch.read_text() == before
+
+
+@pytest.mark.parametrize("title", ["Add a column", "Add a verdict and a rule"])
+def test_a_recipe_fits_its_files(title, tmp_path):
+    copy_with(title, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_column_is_in_the_json_the_table_the_report_and_the_reference(tmp_path):
+    project = Project("Add a column", tmp_path)
+    shutil.copytree(EXAMPLE, project.results)
+    points = project.points()
+    assert all(point["watched_seconds"] > 0.0 for point in points)
+    headers, *table = project.table()
+    assert "watched" in headers
+    assert {f"{one['watched_seconds']:.1f} s" for one in points} <= {cell for line in table for cell in line}
+    project.call("report", project.results)
+    assert f'data-value="{points[0]["watched_seconds"]}"' in project.page()
+    assert "| `watched_seconds` | seconds from the start" in project.reference("fields.md")
+
+
+@pytest.mark.slow
+def test_a_verdict_is_in_the_json_the_table_the_report_and_the_reference(tmp_path):
+    project = Project("Add a verdict and a rule", tmp_path)
+    shutil.copytree(EXAMPLE, project.results)
+    found = [point for point in project.points() if point["verdict_code"] == "two-speeds"]
+    assert found
+    assert all("far-apart" in point["doubt_codes"] for point in found)
+    assert sum("two speeds: far apart" in line for line in project.table()) == len(found)
+    project.call("report", project.results)
+    assert "two speeds" in project.page()
+    assert "far apart (`far-apart`) | 1.2 times |" in project.reference("verdicts.md")
 
 
 def test_a_recipe_that_no_longer_fits_its_file_is_refused(tmp_path):

@@ -110,6 +110,7 @@ def quantities() -> list[Quantity]:
             lambda point: energy_facts(point.summary.energy),
             headers=lambda points: (">energy/item", ">power") if any(one.summary.energy for one in points) else (),
             cells=_energy_cells,
+            order=_energy_order,
         )
     ]
 
@@ -117,6 +118,11 @@ def quantities() -> list[Quantity]:
 def _energy_cells(point: ScalingPoint) -> list[str]:
     energy = point.summary.energy
     return [joules(energy.joules_per_item.value), watts(energy.watts.value)] if energy else ["-", "-"]
+
+
+def _energy_order(point: ScalingPoint) -> list[object]:
+    energy = point.summary.energy
+    return [energy.joules_per_item, energy.watts] if energy else []
 
 
 def section(result: Evaluation) -> Section | None:
