@@ -133,6 +133,7 @@ def test_an_axis_of_the_machine_is_set_for_its_runs_and_restored(with_numa_balan
     assert {*seen.read_text().split()} == {"0", "1"}
     assert switch.read_text() == "1"
     assert project.values_shown("numa_balancing") == {None, False, True}
+    assert len({row["run"]["cohort"]["name"] for row in project.rows()}) == 1
 
 
 @pytest.mark.parametrize(("value", "text"), [("false", "0"), ("true", "1")])

@@ -366,11 +366,6 @@ class Point:
         words = {name: getattr(self, name) for name in POOLS}
         return {name: None if word is None else self.threads(word) for name, word in words.items()}
 
-    @property
-    def pipeline_pool(self) -> int | None:
-        """The threads of its pipeline, 0 if the framework decides; None without a pipeline."""
-        return self.thread_counts["pipeline_threads"]
-
     def threads(self, setting: Threads) -> int:
         """The number of threads that a setting means; 0 leaves it to the framework."""
         if isinstance(setting, int):
