@@ -28,8 +28,8 @@ from scaling.features.devices.report import DevicePair, device_pairs, pairs_tabl
 from scaling.reporting.words import Table, duration, with_interval
 from scaling.results.rows import Row, launch_of, launch_seconds
 from scaling.results.store import read_rows
+from scaling.study.axes import CPU, GPU
 from scaling.study.planning import Point
-from scaling.study.spec import CPU, GPU
 
 Floats = NDArray[np.float64]
 

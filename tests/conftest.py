@@ -34,6 +34,7 @@ TESTS = Path(__file__).parent
 settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 ALONE = (
+    "test_recipes.py",
     "scaling/api/test_results.py",
     *(f"scaling/cli/test_{name}.py" for name in ("run", "sweep")),
     *(

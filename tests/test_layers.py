@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "__init__": {"api", "analysis", "study"},  # names it imports when they are first used
     "cli": {"api", "running", "results", "reporting", "analysis", "study", "machine", "errors"},
 }
-PURE = ["machine/topology", "machine/placement", "study/spec", "study/planning", "study/workload"]
+PURE = ["machine/topology", "machine/placement", "study/axes", "study/spec", "study/planning", "study/workload"]
 PURE += [f"machine/doctor/{name}" for name in ("readings", "findings", "checks")]
 PURE += [
     "results/rows",

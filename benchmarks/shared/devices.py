@@ -16,9 +16,10 @@ from benchmarks.shared.machines import HOST, NETWORKS, machine, row
 from scaling.analysis.device_profile import DeviceProfile, DriverCall
 from scaling.results.rows import Row, Sections, row_to_json
 from scaling.results.store import ROWS, Store
+from scaling.study.axes import GPU
 from scaling.study.catalogue import read_study_text
 from scaling.study.planning import Point, Run, plan
-from scaling.study.spec import GPU, Study, study_from_toml, study_to_toml
+from scaling.study.spec import Study, study_from_toml, study_to_toml
 
 CORES, STEPS, NOISE = 16, 40, 0.02
 NAMES = ", ".join(f'"{name}"' for name in NETWORKS)

@@ -10,8 +10,9 @@ from scaling.analysis.curves.laws import Scale, relative_time
 from scaling.analysis.witness import Witness
 from scaling.machine.topology import CpuMasks, Machine, Topology, format_list, topology
 from scaling.results.rows import Outcome, Row, Sections
+from scaling.study.axes import CONTROLS, LOADS
 from scaling.study.planning import Point, Run, plan
-from scaling.study.spec import CAPS, LOADS, Study, study_from_toml
+from scaling.study.spec import Study, study_from_toml
 
 HOST = Machine(host="pretend", cpu_model="Amdahl 470", arch="x86_64", kernel="6.0", fingerprint="0123456789abcdef")
 
@@ -65,7 +66,7 @@ def old_settings(run: Run) -> str:
     usual = (
         ", data='fixed', pipeline_threads=None",
         ", replicas=1, beside=None",
-        *(f", {cap}=None" for cap in (*CAPS, *LOADS, "onednn")),
+        *(f", {cap}=None" for cap in (*CONTROLS, *LOADS, "onednn")),
     )
     key = str(run.key)
     for settings in usual:

@@ -214,7 +214,7 @@ def _pairs(
 
 def _size(point: Point) -> tuple[object, ...]:
     """The settings in which the points of a cohort differ."""
-    return point.cores, point.replicas, point.beside, point.quota, point.caps
+    return point.cores, point.replicas, point.beside, point.quota, point.controls
 
 
 def _failed_partner(summary: Summary, failing: Iterable[Summary]) -> Summary | None:

@@ -20,14 +20,14 @@ from scaling.analysis.rules import Verdict
 from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
 from scaling.errors import FitError
+from scaling.study.axes import AXES, PROGRAM_MODE, REQUIRED
 from scaling.study.planning import SETTINGS, Point
-from scaling.study.spec import PROGRAM_MODE
 
 # Settings that the name of a series always contains; it contains further settings only if they vary.
 ALWAYS_NAMED = ("workload", "mode", "placement")
 NEVER_NAMED = (*ALWAYS_NAMED, "cores", "smt")
 # Settings whose values need no name.
-SELF_EVIDENT = ("framework", "device", "data")
+SELF_EVIDENT = tuple(name for name, axis in AXES.items() if axis.self_evident)
 # The reason to leave out counts of threads beyond the physical cores.
 SHARED_CORES = "threads share cores"
 
@@ -187,9 +187,9 @@ def threads_on(series: Series, physical: int) -> Series:
 
 def table_point(name: str, cores: int = 1) -> Point:
     """A point of another tool's file: its name and cores; the other settings are usual or empty."""
-    usual: dict[str, Any] = {key: SETTINGS[key].usual for key in ("items", "scale", "jit", "smt", "intra", "inter")}
+    usual: dict[str, Any] = {key: setting.usual for key, setting in SETTINGS.items() if key in REQUIRED}
     empty: dict[str, Any] = dict.fromkeys(("size", "framework", "device", "placement", "memory"), "")
-    return Point(workload=name, mode=PROGRAM_MODE, cores=cores, **usual, **empty)
+    return Point(**usual | empty | {"workload": name, "mode": PROGRAM_MODE, "cores": cores})
 
 
 def table_key(name: str) -> SeriesKey:

@@ -29,7 +29,7 @@ from scaling.results.rows import Row
 from scaling.results.store import Store, made_before, read_rows
 from scaling.results.traces import PowerTrace
 from scaling.running.schedule import PairedSchedule, Side
-from scaling.study.spec import CAPS
+from scaling.study.axes import CONTROLS
 from scaling.study.workload import COMMAND
 
 # Six pairs can show a difference if all agree; with eight, one may be left out or disagree.
@@ -124,9 +124,10 @@ def _measure(job: PairedJob, stores: Sequence[Store], lock_fd: int, monitor: Mon
 
     first, workloads = job.first, (*job.first.study.workloads, *job.second.study.workloads)
     second = job.second.study
-    # The axes for which meters and caps are made ready.
+    # The axes for which meters and controls are made ready.
     both: dict[str, Any] = {
-        axis: tuple(dict.fromkeys((*getattr(first.study, axis), *getattr(second, axis)))) for axis in ("device", *CAPS)
+        axis: tuple(dict.fromkeys((*getattr(first.study, axis), *getattr(second, axis))))
+        for axis in ("device", *CONTROLS)
     }
     study = replace(first.study, workloads=tuple(dict.fromkeys(workloads)), **both)
     make_runs(replace(first, study=study), schedule, _Stores(schedule, stores), lock_fd, monitor, stored_runs)

@@ -20,9 +20,9 @@ from scaling.api.measuring import DEFAULT_FOLDER, run
 from scaling.api.results import Results
 from scaling.errors import StoreError, StudyError
 from scaling.results.files import open_output
-from scaling.running.environment import INTRA_VARIABLES
+from scaling.study.axes import INTRA_VARIABLES, PROGRAM_MODE
 from scaling.study.programs import THREAD_VARIABLES, Program, program_name
-from scaling.study.spec import PROGRAM_MODE, Study
+from scaling.study.spec import Study
 
 QUESTION = "How does it scale, and so how many cores should it get?"
 

@@ -38,6 +38,7 @@ from scaling.running.lock import MachineLock
 from scaling.running.processes import StopRequests
 from scaling.running.program_files import program_files, refuse_changed_files
 from scaling.running.schedule import Runs, Schedule, measure
+from scaling.study.axes import GPU
 from scaling.study.catalogue import (
     check_extras,
     check_workloads,
@@ -50,7 +51,7 @@ from scaling.study.catalogue import (
 from scaling.study.keys import parse_duration
 from scaling.study.planning import Plan, Point, Run, block, plan
 from scaling.study.programs import THREAD_VARIABLES, FromShell, from_shell
-from scaling.study.spec import GPU, Study, incompatibility, programs_of, study_from_toml, study_to_toml
+from scaling.study.spec import Study, incompatibility, programs_of, study_from_toml, study_to_toml
 
 T = TypeVar("T")
 

@@ -41,6 +41,7 @@ from scaling.results.evaluation import sections_of
 from scaling.results.export import Format, data_frame, rows_frame, write_export
 from scaling.results.files import open_output
 from scaling.results.other_tools import TableOptions
+from scaling.study.axes import AXES
 from scaling.study.catalogue import uses_framework
 from scaling.study.where import parse_where
 
@@ -77,7 +78,7 @@ USUAL_COLUMNS = (
     *("launches", "verdict"),
 )
 # Settings of networks only.
-OF_NETWORKS = ("mode", "framework", "device", "data", "jit", "inter")
+OF_NETWORKS = ("mode", "inter", *(name for name, axis in AXES.items() if axis.applies in ("frameworks", "networks")))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -20,8 +20,8 @@ from scaling.errors import StoreError
 from scaling.results.rows import launch_of
 from scaling.results.store import read_rows
 from scaling.running.workload_counts import pass_counts
+from scaling.study.axes import CPU
 from scaling.study.catalogue import read_catalogue
-from scaling.study.spec import CPU
 
 
 def achieved_in(folders: Sequence[Path]) -> list[RooflinePoint]:

@@ -185,31 +185,16 @@ def package_cpus(root: Path = HERE) -> dict[int, frozenset[int]]:
 
 @dataclass(frozen=True, slots=True)
 class LimitFile:
-    """A file with a limit: its content so far, the file's units per watt or MHz, and the range of the limit."""
+    """A file with a limit: its content so far, and the range of the limit."""
 
     path: Path
     before: str
-    per_unit: int
     lowest: float | None = None
     highest: float | None = None
 
-    @property
-    def value(self) -> float | None:
-        """The present limit."""
-        return _scaled(self.path, self.per_unit)
 
-
-def limit_files(name: str, root: Path) -> list[LimitFile]:
-    """The files of a cap; MachineError without any."""
-    is_power = name == "cpu_power_watts"
-    files = _power_limits(root) if is_power else _clock_limits(root)
-    if not files:
-        limit = "RAPL limit of a package" if is_power else "clock that cpufreq can limit"
-        raise MachineError(f"there is no {limit}, as in most virtual machines; leave {name} out")
-    return files
-
-
-def _power_limits(root: Path) -> list[LimitFile]:
+def power_limits(root: Path) -> list[LimitFile]:
+    """The files with the power limits of packages; MachineError if they are switched off."""
     files = []
     for zone in zones(root):
         constraints = sorted(zone.folder.glob("constraint_*_name")) if zone.domain == "package" else ()
@@ -218,21 +203,22 @@ def _power_limits(root: Path) -> list[LimitFile]:
             limit, highest = zone.folder / f"{prefix}_power_limit_uw", zone.folder / f"{prefix}_max_power_uw"
             if read_text(path) in CONSTRAINTS and (before := read_text(limit)):
                 top = _scaled(highest, 10**6) if read_text(path) == CONSTRAINTS[0] else None
-                files.append(LimitFile(limit, before, 10**6, highest=top or None))
+                files.append(LimitFile(limit, before, highest=top or None))
         enabled = zone.folder / "enabled"
         if constraints and read_text(enabled) == "0":
             raise MachineError(f"the power limits of {zone.name} are switched off; write 1 to {enabled}")
     return files
 
 
-def _clock_limits(root: Path) -> list[LimitFile]:
+def clock_limits(root: Path) -> list[LimitFile]:
+    """The files with the highest clocks of CPUs."""
     policies = list(numbered_folders(root / CPU_FOLDER / "cpufreq", "policy").values())
     folders = policies or [cpu / "cpufreq" for cpu in numbered_folders(root / CPU_FOLDER, "cpu").values()]
     files = []
     for folder in folders:
         ends = (_scaled(folder / f"cpuinfo_{end}_freq", 1000) for end in ("min", "max"))
         if before := read_text(folder / "scaling_max_freq"):
-            files.append(LimitFile(folder / "scaling_max_freq", before, 1000, *ends))
+            files.append(LimitFile(folder / "scaling_max_freq", before, *ends))
     return files
 
 

@@ -35,8 +35,8 @@ from scaling.reporting.words import (
     short_size,
     with_interval,
 )
+from scaling.study.axes import GPU
 from scaling.study.planning import Point
-from scaling.study.spec import GPU
 
 STATUS_WORDS = {Status.OK: "ok", Status.NOT_REACHABLE: "not reachable", Status.REFUSED: "refused"}
 

@@ -26,8 +26,8 @@ from scaling.reporting.quantities import (
 from scaling.reporting.words import Table, count, duration, point_words, share, span, with_interval
 from scaling.results.evaluation import Evaluation, PointSections, SectionsOfRuns, Spread
 from scaling.results.store import RowCensus
+from scaling.study.axes import AXES, PROGRAM_MODE
 from scaling.study.planning import SETTINGS, Point, settings_words
-from scaling.study.spec import PROGRAM_MODE
 
 # At most this many machines are named.
 MOST_MACHINES = 4
@@ -35,7 +35,7 @@ MOST_MACHINES = 4
 # Values that need no column: a program has no mode, another tool's file no placement, a fixed batch no pipeline.
 WITHOUT_COLUMN = (PROGRAM_MODE, "", None)
 
-BACKEND = ("framework", "device")
+BACKEND = tuple(name for name, axis in AXES.items() if axis.self_evident and axis.applies == "frameworks")
 
 CHANGE_WORDS = {
     Change.SLOWER: "slower",

@@ -39,21 +39,27 @@ SLOWER = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity of a point: `types` and `facts` by JSON key, and the `headers` and `cells` of its columns, if any."""
+    """A quantity of a point: `types` and `facts` by JSON key, and the `headers` and `cells` of its columns, if any.
+
+    `order` has what sorts each column; the column of an interval belongs to the figure before it.
+    """
 
     types: Fields
     facts: Callable[[ScalingPoint], dict[str, object]]
     headers: Headers = lambda points: ()
     cells: Callable[[ScalingPoint], Sequence[str]] = lambda point: ()
+    order: Callable[[ScalingPoint], Sequence[object]] = lambda point: ()
 
 
 def plain(key: str, kind: Any, value: Callable[[ScalingPoint], object], **columns: Any) -> Quantity:
     """A quantity with one key."""
+    columns.setdefault("order", lambda point: [value(point)])
     return Quantity({key: kind}, lambda point: {key: value(point)}, **columns)
 
 
 def estimate(key: str, value: Callable[[ScalingPoint], Estimate | None], **columns: Any) -> Quantity:
     """A quantity with an interval, whose ends are keys of their own."""
+    columns.setdefault("order", lambda point: [value(point)])
     return Quantity(estimate_keys(key), lambda point: ends(key, value(point)), **columns)
 
 
@@ -106,6 +112,11 @@ def _step_cells(point: ScalingPoint) -> list[str]:
     step = point.summary.step
     half = step.half_width if step else None
     return [step_cell(point.summary), "-" if half is None else share(half)]
+
+
+def _step_order(point: ScalingPoint) -> list[object]:
+    step = point.summary.step
+    return [step, step and step.half_width]
 
 
 def _rate_cells(point: ScalingPoint) -> list[str]:
@@ -173,7 +184,13 @@ _LOSSES = record("Decomposition", dict.fromkeys(DECOMPOSITION, ESTIMATE), counte
 HOST = record("HostSlowdown", fields_of(HostSlowdown))
 
 _OF_STEPS = (
-    estimate("step_seconds", lambda point: point.summary.step, headers=_columns(">step", ">±"), cells=_step_cells),
+    estimate(
+        "step_seconds",
+        lambda point: point.summary.step,
+        headers=_columns(">step", ">±"),
+        cells=_step_cells,
+        order=_step_order,
+    ),
     estimate("items_per_second", lambda point: point.summary.rate, headers=_columns(">items/s"), cells=_rate_cells),
     _ratio("speedup", _speedup_headers, "{:.3f}".format, "{:.2f}"),
     _ratio("efficiency", _columns(">efficiency", "95 %"), share, "{:.0%}"),

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from scaling.analysis.estimates import Estimate, finite
 from scaling.errors import count as count
 from scaling.errors import visible
+from scaling.machine.controls import CAPS
 from scaling.study.planning import SETTINGS, Point, settings_words
-from scaling.study.spec import CAPS
 
 # The schema number of every JSON output. It changes when a key goes or changes its meaning.
 SCHEMA = 1

@@ -23,8 +23,8 @@ from scaling.errors import FitError
 from scaling.results.processes import map_by_processes
 from scaling.results.rows import Row, Sections, launch_of, steady_steps
 from scaling.results.store import Folder
+from scaling.study.axes import CPU
 from scaling.study.planning import Point, series_of_points
-from scaling.study.spec import CPU
 
 T = TypeVar("T")
 
@@ -237,7 +237,7 @@ def sections_of(rows: Iterable[Row]) -> SectionsOfRuns:
         if has_sections(row):
             whole.setdefault(row.run.point, []).append(row)
     series = series_of_points(whole)
-    most = {members[0].baseline.without_caps: members[-1] for members in series}
+    most = {members[0].baseline.without_controls: members[-1] for members in series}
     points = [
         _point_sections(
             point, whole[point], median(row.outcome.sections.wall or 0.0 for row in whole[_reference(point, most)])
@@ -254,7 +254,7 @@ def sections_of(rows: Iterable[Row]) -> SectionsOfRuns:
 
 def _reference(point: Point, most: Mapping[Point, Point]) -> Point:
     """The reference point: the most cores of the series, without the GPU if that was measured."""
-    own = point.baseline.without_caps
+    own = point.baseline.without_controls
     return most.get(replace(own, device=CPU), most[own])
 
 

@@ -27,7 +27,6 @@ from scaling.errors import OtherSchemaError, StoreError, excerpt, need
 from scaling.machine.topology import Machine
 from scaling.results.files import limited_lines, open_input, open_output, read_whole
 from scaling.results.rows import (
-    ASKED,
     SCHEMA,
     Outcome,
     Pairs,
@@ -41,6 +40,7 @@ from scaling.results.rows import (
     row_to_json,
     shared,
 )
+from scaling.study.axes import RESOLVED
 from scaling.study.limits import LARGEST_FILE, LONGEST_LINE, LONGEST_ROW, MOST_COLUMNS
 from scaling.study.planning import Point
 
@@ -391,7 +391,7 @@ _truth_columns = _columns_of(StatedTruth.__dataclass_fields__, "truth_{}")
 VERSION = "version_"
 COLUMNS = {
     *Point.__dataclass_fields__,
-    *(f"asked_{name}" for name in ASKED),
+    *(f"asked_{name}" for name in RESOLVED),
     *("cpus", "launch", "seed", "start", "cohort", "cohort_members", "median_seconds", "started_at", "energy"),
     *(set(Outcome.__dataclass_fields__) - set(NOT_IN_A_TABLE)),
     *("pack", "device_profile", "figures"),
@@ -408,9 +408,7 @@ _NO_TRUTH = {f"truth_{name}": None for name in StatedTruth.__dataclass_fields__}
 def _flat_point(point: Point) -> dict[str, Any]:
     return {
         **_point_columns(point),
-        "intra": point.threads(point.intra),
-        "inter": point.threads(point.inter),
-        "pipeline_threads": point.pipeline_pool,
+        **point.thread_counts,
         **{f"asked_{name}": str(value) for name, value in requested_settings(point).items()},
     }
 
@@ -424,7 +422,9 @@ def _row_facts(flat: dict[str, Any]) -> dict[str, Any]:
     """The facts of a row as in `rows.jsonl`, from a line of the table."""
     flat = {name: _as_written(text) or None for name, text in flat.items()}
     cpus, smt = [int(cpu) for cpu in flat["cpus"].split(",")], int(flat["smt"])
-    asked = {name: flat[f"asked_{name}"] for name in ASKED if name != "pipeline_threads" or flat.get(f"asked_{name}")}
+    asked = {
+        name: flat[f"asked_{name}"] for name in RESOLVED if name != "pipeline_threads" or flat.get(f"asked_{name}")
+    }
     outcome = {field.name: flat.get(field.name) for field in fields(Outcome) if field.name not in NOT_IN_A_TABLE}
     cohort = {"name": flat.get("cohort"), "members": flat.get("cohort_members")}
     sections = {field.encode_name: flat.get(f"{field.name}_seconds") for field in msgspec.structs.fields(Sections)}

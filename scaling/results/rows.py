@@ -41,8 +41,9 @@ from scaling.analysis.witness import Circumstances, Witness, doubts
 from scaling.errors import OtherSchemaError, StoreError, excerpt
 from scaling.features import features, resolve
 from scaling.machine.topology import CpuSet, Machine
+from scaling.study.axes import RESOLVED, RunCpus, StepCount
 from scaling.study.limits import LONGEST_ROW, Measured, StepSeconds, is_time
-from scaling.study.planning import Point, Run, RunCpus, StepCount
+from scaling.study.planning import Point, Run
 
 T = TypeVar("T")
 
@@ -180,9 +181,7 @@ def run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
     return {
         **asdict(point),
         "items": items_per_step,
-        "intra": point.threads(point.intra),
-        "inter": point.threads(point.inter),
-        "pipeline_threads": point.pipeline_pool,
+        **point.thread_counts,
         **{name: getattr(run, name) for name in OF_RUN},
         "asked": requested,
     }
@@ -190,11 +189,9 @@ def run_facts(run: Run, items_per_step: int | None) -> dict[str, object]:
 
 def requested_settings(point: Point) -> dict[str, int | str]:
     """The settings that may be words, as requested."""
-    return {name: value for name in ASKED if (value := getattr(point, name)) is not None}
+    return {name: value for name in RESOLVED if (value := getattr(point, name)) is not None}
 
 
-# Settings that may be words in a study and become numbers in a run; `asked` has the words.
-ASKED = ("items", "intra", "inter", "pipeline_threads")
 # Fields of a run that its line has beside its settings, and in `asked`.
 OF_RUN = ("cpus", "launch", "seed", "start", "cohort")
 OF_STEPS = ("steps", "warmup", "traced")
@@ -212,7 +209,7 @@ _POINT_TYPES = get_type_hints(Point, include_extras=True)
 _AskedLine: Any = msgspec.defstruct(
     "Asked",
     [
-        *((name, _POINT_TYPES[name] | msgspec.UnsetType, msgspec.UNSET) for name in ASKED),
+        *((name, _POINT_TYPES[name] | msgspec.UnsetType, msgspec.UNSET) for name in RESOLVED),
         *_keys(Run, OF_STEPS),
     ],
     forbid_unknown_fields=True,
@@ -220,7 +217,7 @@ _AskedLine: Any = msgspec.defstruct(
 # `asked` settings are checked with the point.
 RunLine: Any = msgspec.defstruct(
     "Run",
-    [*_keys(Point, **dict.fromkeys(ASKED, Any)), *_keys(Run, OF_RUN), ("asked", _AskedLine | None, None)],
+    [*_keys(Point, **dict.fromkeys(RESOLVED, Any)), *_keys(Run, OF_RUN), ("asked", _AskedLine | None, None)],
     kw_only=True,
     forbid_unknown_fields=True,
 )
@@ -240,7 +237,7 @@ def run_of(line: Any) -> Run:
     """Build a run from its line."""
     asked = line.asked or _NOTHING_ASKED
     settings = {name: getattr(line, name) for name in POINT_FIELDS}
-    settings |= {name: value for name in ASKED if (value := getattr(asked, name)) is not msgspec.UNSET}
+    settings |= {name: value for name in RESOLVED if (value := getattr(asked, name)) is not msgspec.UNSET}
     point = shared(msgspec.convert(settings, Point, strict=False))
     own = {name: getattr(line, name) for name in OF_RUN} | {name: getattr(asked, name) for name in OF_STEPS}
     return Run(point=point, **own | {"cpus": shared(line.cpus), "cohort": shared(line.cohort)})

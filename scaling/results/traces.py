@@ -34,8 +34,9 @@ from scaling.results.rows import (
     run_facts,
     run_of,
 )
+from scaling.study.axes import StepCount
 from scaling.study.limits import Measured, Seconds, StepSeconds
-from scaling.study.planning import Run, StepCount
+from scaling.study.planning import Run
 
 PROFILE = "profile.toml"
 

@@ -24,15 +24,16 @@ from msgspec import structs
 
 from scaling.analysis.turns import WARMUP_ROUND
 from scaling.running import processes
-from scaling.running.caps import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
+from scaling.running.controls import SETTLE_SECONDS as CAPS_SETTLE_SECONDS
 from scaling.running.launcher import Child, ChildSpec, LaunchResult, StartChild, fail_if_left, not_started
 from scaling.running.messages import READY, MessageError, TurnDone, TurnRequest, TurnsOver, decode, turn_done
 from scaling.running.pack import PackedChildren, PackSpec, open_child
 from scaling.running.starting import StartError
 from scaling.running.system import SYSTEM, System
 from scaling.running.witness import OF_TURNS, PAGE_BYTES, known, processes_below, status_bytes
+from scaling.study.axes import Controls
 from scaling.study.planning import SETTLE_SECONDS
-from scaling.study.spec import Caps, Turns
+from scaling.study.spec import Turns
 
 # Parts of a witness that are known of all turns together, but not of each.
 OF_ALL_TURNS = (
@@ -61,7 +62,7 @@ class MemberSpec:
 
     child: ChildSpec | PackSpec
     start: StartChild | StartError
-    caps: tuple[Caps, ...] = (Caps(),)
+    caps: tuple[Controls, ...] = ((),)
     metered: bool = False
     in_company: bool = False
 
@@ -86,7 +87,7 @@ class Surroundings:
     def leave(self, cpus: frozenset[int]) -> None:
         """Move this process away from CPUs that are about to be used."""
 
-    def set_caps(self, caps: Caps) -> bool:
+    def set_caps(self, caps: Controls) -> bool:
         """Put the machine under these caps; returns whether any cap changed."""
         return False
 

@@ -10,10 +10,10 @@ from pathlib import Path, PurePath
 
 from scaling.errors import StudyError
 from scaling.running.marks import MARK
+from scaling.study.axes import GPU, ONEDNN_VARIABLE, axis_variables, thread_variables
 from scaling.study.frameworks import FRAMEWORKS
 from scaling.study.planning import Point, Run
 from scaling.study.privacy import LOCALE_VARIABLES
-from scaling.study.spec import GPU
 
 ENVIRONMENT_NAMES = ("VIRTUAL_ENV", "CONDA_PREFIX")
 
@@ -25,11 +25,6 @@ INHERITED = (
 )
 # Their decimals have points; LC_ALL = C also keeps Python from choosing UTF-8.
 POINTED_LOCALES = ("C", "POSIX", "C.UTF-8", "C.utf8")
-INTRA_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
-INTER_VARIABLES = ("TF_NUM_INTEROP_THREADS",)
-
-# oneDNN's kernels are TensorFlow's default on x86-64 only; a choice in the shell is kept and recorded in the row.
-ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 QUIET_CPU = {"TF_CPP_MIN_LOG_LEVEL": "3", VISIBLE_GPUS: "-1"}
 
@@ -56,14 +51,12 @@ def environment(
     shell = _with_decimal_points(shell)
     seed = run.key if generation is None else generation
     length = random.Random(repr(seed) + str(run.seed)).randrange(LONGEST_PADDING)
-    onednn = run.point.onednn
     return {
         **shell,
         **QUIET_CPU,
-        "KERAS_BACKEND": run.point.framework,
-        **FRAMEWORKS[run.point.framework].variables,
+        ONEDNN_VARIABLE: inherited.get(ONEDNN_VARIABLE, "1" if arch == "x86_64" else "0"),
+        **axis_variables(run.point),
         **_device_variables(run.point, inherited),
-        ONEDNN: inherited.get(ONEDNN, "1" if arch == "x86_64" else "0") if onednn is None else str(int(onednn)),
         **thread_variables(run.point),
         MARK: marks,
         SCRATCH: scratch,
@@ -91,15 +84,6 @@ def _device_variables(point: Point, inherited: Mapping[str, str]) -> dict[str, s
     return {**FRAMEWORKS[point.framework].gpu_variables, "CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE_GPUS: first}
 
 
-def thread_variables(point: Point) -> dict[str, str]:
-    """The variables for the number of threads of a run, if it is set."""
-    intra, inter = point.threads(point.intra), point.threads(point.inter)
-    return {
-        **(dict.fromkeys(INTRA_VARIABLES, str(intra)) if intra else {}),
-        **(dict.fromkeys(INTER_VARIABLES, str(inter)) if inter else {}),
-    }
-
-
 def server_variables(variables: Mapping[str, str], point: Point, is_program: bool) -> dict[str, str]:
     """The variables of a run that its server needs before it imports; the run sets the others itself.
 
@@ -125,7 +109,7 @@ OF_A_SESSION = re.compile(
 
 def variables_not_passed(inherited: Mapping[str, str], known: Collection[str]) -> list[str]:
     """Variables of the shell that a program does not get although it may need them, except known ones."""
-    kept = {*INHERITED, *known, ONEDNN, *QUIET_CPU, "KERAS_BACKEND", SCRATCH}
+    kept = {*INHERITED, *known, ONEDNN_VARIABLE, *QUIET_CPU, "KERAS_BACKEND", SCRATCH}
     return sorted(
         name
         for name in inherited

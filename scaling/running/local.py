@@ -27,10 +27,10 @@ from scaling.results.rows import Row
 from scaling.results.store import public_row, storable, storable_trace, without_values
 from scaling.results.traces import PowerTrace, TracedRow
 from scaling.running import processes, system_calls
-from scaling.running.caps import PowerCaps
 from scaling.running.cohort import MemberSpec, ProcessSizes, Surroundings, take_turns, wait_for_caps
 from scaling.running.control_groups import ControlGroups
-from scaling.running.environment import PADDING, SCRATCH, environment, row_variables, server_variables, thread_variables
+from scaling.running.controls import HeldControls
+from scaling.running.environment import PADDING, SCRATCH, environment, row_variables, server_variables
 from scaling.running.launcher import ChildSpec, LaunchResult, StartChild, launch, not_started, spawn
 from scaling.running.marks import marks_within
 from scaling.running.messages import RunRequest, WorkloadSpec
@@ -39,20 +39,11 @@ from scaling.running.power_meter import MeteredRun, PowerMeter
 from scaling.running.reaper import Reaper, Scratch, remove_scratch
 from scaling.running.servers import Preparation, Servers, modules_for
 from scaling.running.starting import StartError
+from scaling.study.axes import CONTROLS, GPU, PROGRAM_MODE, Controls, thread_variables
 from scaling.study.catalogue import read_catalogue
 from scaling.study.planning import Point, Run
 from scaling.study.programs import THREAD_VARIABLES, Program, fill_in
-from scaling.study.spec import (
-    GPU,
-    PROGRAM_MODE,
-    Caps,
-    Study,
-    caps_of,
-    programs_of,
-    short_program,
-    turns_of,
-    workload_names,
-)
+from scaling.study.spec import Study, controlled_values, programs_of, short_program, turns_of, workload_names
 from scaling.study.workload import Named, OwnFile, workload
 
 # Keys of a program that its workload takes unchanged.
@@ -62,7 +53,7 @@ GIVEN_TO_PROGRAM = ("cwd", "stdin", "ignore_failure", "warmup", "items", "throug
 class LocalEngine(Surroundings):
     """Runs pinned processes; they and their descendants are gone when the engine is closed or killed.
 
-    As the surroundings of a cohort it keeps the sweep and its meter off measured CPUs, sets caps, and meters turns.
+    As the surroundings of a cohort it keeps the sweep and its meter off measured CPUs, sets controls, and meters turns.
     """
 
     def __init__(
@@ -92,16 +83,16 @@ class LocalEngine(Surroundings):
         self.keep_power = keep_power
         self.root = root
         self.meter: PowerMeter | None = None
-        wanted = caps_of(study)
-        self.caps = PowerCaps(wanted, root) if any(map(any, wanted)) else None
+        wanted = controlled_values(study)
+        self.controls = HeldControls(wanted, root) if wanted else None
         with ExitStack() as undo:
-            if self.caps:
-                undo.callback(self.caps.close)
+            if self.controls:
+                undo.callback(self.controls.close)
             self.scratch = Scratch()
             undo.callback(remove_scratch, self.scratch.folder)
             self.groups = ControlGroups(quotas, marks_within(self.mark))
-            held = (*held_open, self.caps.lock_fd) if self.caps else held_open
-            self.reaper = Reaper(self.mark, held, self.scratch.folder, self.caps.record if self.caps else None)
+            held = (*held_open, self.controls.lock_fd) if self.controls else held_open
+            self.reaper = Reaper(self.mark, held, self.scratch.folder, self.controls.before if self.controls else None)
             undo.pop_all()
         self.groups.make_guard()  # after the reaper has started, which removes it
         self.servers = Servers(self.groups.guard)
@@ -118,7 +109,7 @@ class LocalEngine(Surroundings):
         self.groups.remove()
         if self.meter:
             self.meter.close()
-        for problem in self.caps.close() if self.caps else ():
+        for problem in self.controls.close() if self.controls else ():
             self.notify(problem)
         self.reaper.close()
         processes.adopt_orphans(self.adopted_before)
@@ -147,10 +138,10 @@ class LocalEngine(Surroundings):
             self._open_meter([run])
             if isinstance(spec, PackSpec):  # takes turns alone
                 turns, order = turns_of(self.study, self._program(run)), random.Random(run.seed)
-                member = MemberSpec(spec, start, (run.point.caps,), run.metered)
+                member = MemberSpec(spec, start, (run.point.controls,), run.metered)
                 launched = take_turns([member], turns, order, self)[0]
             else:
-                if self.set_caps(run.point.caps):
+                if self.set_caps(run.point.controls):
                     wait_for_caps()
                 self.begin_turn(run.metered)
                 launched = launch(spec, start)
@@ -176,10 +167,10 @@ class LocalEngine(Surroundings):
             starters = [self._starter_or_error(run, spec) for run, spec in zip(firsts, specs, strict=True)]
             self.servers.wait_for_spares()
             self._open_meter(runs)
-            caps_of_processes = [tuple(run.point.caps for run in sharing) for sharing in by_process]
+            controls = [tuple(run.point.controls for run in sharing) for sharing in by_process]
             members = [
-                MemberSpec(spec, start, caps, run.metered, self._gets_ready_in_company(run.point))
-                for spec, start, caps, run in zip(specs, starters, caps_of_processes, firsts, strict=True)
+                MemberSpec(spec, start, own, run.metered, self._gets_ready_in_company(run.point))
+                for spec, start, own, run in zip(specs, starters, controls, firsts, strict=True)
             ]
             # The settings that determine the memory of a process, as far as cohorts differ in them.
             one = runs[0].point
@@ -200,7 +191,7 @@ class LocalEngine(Surroundings):
     def _open_meter(self, runs: Sequence[Run]) -> None:
         """Open the meters if a run is to be metered, which measures idle power; drop earlier samples."""
         if self.meter is None and any(run.metered for run in runs):
-            on_gpu = GPU in self.study.device or any(caps.on_gpu for caps in caps_of(self.study))
+            on_gpu = GPU in self.study.device or any(CONTROLS[name].on_gpu for name in controlled_values(self.study))
             self.meter = open_meter(on_gpu, self.root)
             for problem in self.meter.problems:
                 self.notify(problem)
@@ -260,9 +251,9 @@ class LocalEngine(Surroundings):
         if self.meter:
             self.meter.move_to(others or self.own_cpus, measured=not others)
 
-    def set_caps(self, caps: Caps) -> bool:
-        """Put the machine under these caps; returns whether any cap changed."""
-        return self.caps is not None and self.caps.apply(caps)
+    def set_caps(self, caps: Controls) -> bool:
+        """Put the machine under these controls; returns whether any changed."""
+        return self.controls is not None and self.controls.apply(caps)
 
     def begin_turn(self, metered: bool) -> None:
         """Start sampling meters."""
@@ -366,11 +357,9 @@ class LocalEngine(Surroundings):
                 "times": point.cores if point.scale == "weak" else 1,
                 "cores": point.cores,
                 "smt": point.smt,
-                "intra": point.threads(point.intra),
-                "inter": point.threads(point.inter),
+                **{name: threads or 0 for name, threads in point.thread_counts.items()},
                 "seed": run.seed,
                 "data": point.data,
-                "pipeline_threads": point.pipeline_pool or 0,
             },
             cpus=format_list(cpus),
             siblings=format_list(siblings - (beside or frozenset())),
@@ -425,7 +414,7 @@ def open_meter(with_gpu: bool, root: Path = HERE) -> PowerMeter:
 
 
 def _by_process(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs of a cohort grouped by process: runs that differ only in their caps share a process, except packs."""
+    """Runs of a cohort grouped by process: runs that differ only in their controls share a process, except packs."""
     processes: list[list[Run]] = []
     for run in runs:
         sharing = next((others for others in processes if _may_share(run, others)), None)
@@ -437,11 +426,11 @@ def _by_process(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _may_share(run: Run, others: Sequence[Run]) -> bool:
-    """Whether the process of other runs can make a run too, under its own caps."""
+    """Whether the process of other runs can make a run too, under its own controls."""
     point, first = run.point, others[0]
-    if point.replicas > 1 or any(point.caps == other.point.caps for other in others):
+    if point.replicas > 1 or any(point.controls == other.point.controls for other in others):
         return False
-    return replace(run, point=point.without_caps) == replace(first, point=first.point.without_caps)
+    return replace(run, point=point.without_controls) == replace(first, point=first.point.without_controls)
 
 
 def _metered_run(run: Run, launched: LaunchResult) -> MeteredRun | None:
@@ -460,7 +449,8 @@ def _metered_run(run: Run, launched: LaunchResult) -> MeteredRun | None:
     if not turns or len(turns) != len(spans):
         return None
     point = run.point
-    on_gpu = point.device == GPU or point.caps.on_gpu  # a user's program does not declare its device
+    # A user's program does not declare its device.
+    on_gpu = point.device == GPU or any(CONTROLS[name].on_gpu for name, _ in point.controls)
     return MeteredRun(frozenset(run.flat_cpus), turns, spans, on_gpu, point.beside is not None)
 
 

@@ -20,11 +20,11 @@ from contextlib import ExitStack, suppress
 from io import FileIO
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
 import psutil
 
 from scaling.errors import StoreError
+from scaling.machine.controls import State
 from scaling.running import control_groups
 from scaling.running.marks import is_zombie, wears_mark
 from scaling.running.processes import REQUESTS_TO_STOP, describe, ending
@@ -49,16 +49,16 @@ class Reaper:
         mark: str,
         held_open: tuple[int, ...] = (),
         scratch: Path | None = None,
-        caps: Mapping[str, Any] | None = None,
+        controls: Mapping[str, State] | None = None,
         root: Path = Path("/"),
     ) -> None:
-        """`caps` is the state before the sweep sets any; control groups are searched below `root`."""
+        """`controls` are the states before the sweep sets any; control groups are searched below `root`."""
         self._held_open = held_open
-        self._setup = {"mark": mark, "scratch": scratch and str(scratch), "caps": caps, "root": str(root)}
+        self._setup = {"mark": mark, "scratch": scratch and str(scratch), "controls": controls, "root": str(root)}
         self._start()
 
     def _start(self) -> None:
-        """Start the process; if it restores caps, it is ready before any cap is set."""
+        """Start the process; if it restores controls, it is ready before any is set."""
         with ExitStack() as at_once, ExitStack() as after_failure:
             watched, self._alive = os.pipe()
             at_once.callback(os.close, watched)
@@ -74,7 +74,7 @@ class Reaper:
             after_failure.pop_all()
         assert self._process.stdout is not None
         with self._process.stdout as ready:
-            if self._setup["caps"]:
+            if self._setup["controls"]:
                 ready.read()
 
     def _open(self, watched: int, sweep: int) -> "subprocess.Popen[bytes]":
@@ -119,11 +119,11 @@ class Reaper:
 
 
 def watch() -> None:
-    """Sleep until the sweep is gone, then end its processes, remove its folders and groups, and restore caps."""
+    """Sleep until the sweep is gone, then end its processes, remove its folders and groups, and restore controls."""
     pipe = FileIO(sys.stdin.fileno(), closefd=False)
     setup = json.loads(pipe.readline())
-    if setup["caps"]:  # imported while the sweep is alive
-        from scaling.running.caps import restore
+    if setup["controls"]:  # imported while the sweep is alive
+        from scaling.running.controls import restore
     os.close(sys.stdout.fileno())  # ready
     sweep, sweep_fd = setup["sweep"]
     closed = _wait_for_the_end(pipe, sweep_fd)
@@ -136,7 +136,7 @@ def watch() -> None:
     if setup["scratch"]:
         remove_scratch(Path(setup["scratch"]))
     control_groups.remove_all(setup["mark"], Path(setup["root"]))
-    for problem in restore(setup["caps"]) if setup["caps"] else ():
+    for problem in restore(setup["controls"]) if setup["controls"] else ():
         print(f"scaling: {problem}", file=sys.stderr)
 
 

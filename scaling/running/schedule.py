@@ -272,8 +272,10 @@ def _is_sped_up(point: Point) -> bool:
 
 
 def _by_series(runs: Sequence[Run]) -> list[list[Run]]:
-    """Consecutive runs of one launch of one series, under all of its caps."""
-    return [list(series) for _, series in groupby(runs, key=lambda run: (run.launch, run.point.baseline.without_caps))]
+    """Consecutive runs of one launch of one series, under all of its controls."""
+    return [
+        list(series) for _, series in groupby(runs, key=lambda run: (run.launch, run.point.baseline.without_controls))
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW
 from scaling.study.keys import did_you_mean
 from scaling.study.limits import LONGEST_TOML
 from scaling.study.programs import Program
-from scaling.study.spec import CPU, OF_FRAMEWORKS, Study
+from scaling.study.spec import OF_FRAMEWORKS, OF_NETWORKS, Study
 from scaling.study.workload import Command, Entry, Named, OwnFile, Workload, check_workload, workload
 
 # The first and the last traced step are dropped.
@@ -166,12 +166,12 @@ def find_executable(name: str, folder: str | None = None, python: str | None = N
     return shutil.which(str(Path(folder or "", name).absolute()) if "/" in name else name, path=path)
 
 
-# What a profile needs of the axes of a study, with the reason and the remedy.
+# Why a profile needs the usual value of an axis, and the remedy.
 _TRACEABLE = (
-    ("jit", (False,), "a step compiled by XLA is one opaque operation", "set jit = false"),
-    ("framework", (TENSORFLOW,), "operations are traced only under TensorFlow", "leave framework out"),
-    ("device", (CPU,), "operations are traced only on the CPU", "leave device out"),
-    ("data", ("fixed",), "the data do not change the operations of a step", "leave data out"),
+    ("jit", "a step compiled by XLA is one opaque operation", "set jit = false"),
+    ("framework", "operations are traced only under TensorFlow", "leave framework out"),
+    ("device", "operations are traced only on the CPU", "leave device out"),
+    ("data", "the data do not change the operations of a step", "leave data out"),
 )
 
 
@@ -187,9 +187,9 @@ timeout_seconds = 3600
 
 def check_traceable(study: Study, catalogue: Mapping[str, Entry], steps: int) -> None:
     """Refuse studies whose operations cannot be traced, before anything is measured."""
-    for key, usual, reason, remedy in _TRACEABLE:
+    for key, reason, remedy in _TRACEABLE:
         value = getattr(study, key)
-        if value != usual:
+        if value != OF_NETWORKS[key]:
             shown = "true" if key == "jit" else list(value)
             raise StudyError(f"study '{study.name}': {reason}, so {key} = {shown} cannot be profiled; {remedy}")
     if steps < LEAST_TRACED_STEPS:

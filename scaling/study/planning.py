@@ -7,28 +7,20 @@ from functools import cache
 from itertools import chain, product
 from math import prod
 from statistics import fmean
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from scaling.errors import PlacementError, StudyError, count
 from scaling.machine.placement import POLICIES, Request, divide, place, usable_cores
 from scaling.machine.topology import Cpus, Topology
+from scaling.study.axes import AXES, CONTROLS, PositiveCount, RunCpus, StepCount
+from scaling.study.axes import SETTINGS as SETTINGS
+from scaling.study.axes import Point as Point
+from scaling.study.axes import settings_words as settings_words
 from scaling.study.frameworks import FRAMEWORKS, NO_THREADS_OF_JAX, TENSORFLOW, WITHOUT_FRAMEWORK
-from scaling.study.keys import annotations_of
-from scaling.study.limits import LEAST_AMOUNT, MOST_AMOUNT, Text
 from scaling.study.privacy import without_secrets
 from scaling.study.spec import (
-    CAPS,
-    CPU,
-    LOADS,
-    PROGRAM_MODE,
-    Caps,
-    Data,
-    Items,
     Start,
     Study,
-    Threads,
     inputs_of,
     programs_of,
     subjects_of,
@@ -51,135 +43,6 @@ PLAIN_STEPS = 100
 # Limits of memory: runs, and the CPUs that they list.
 MOST_RUNS = 1_000_000
 MOST_LISTED_CPUS = 100_000_000
-
-# Checked when a run is read from a file.
-PositiveCount = Annotated[int, Meta(ge=1)]
-StepCount = Annotated[int, Meta(ge=0)]
-PositiveNumber = Annotated[float, Meta(ge=LEAST_AMOUNT, le=MOST_AMOUNT)]
-RunCpus = Annotated[tuple[Annotated[Cpus, Meta(min_length=1)], ...], Meta(min_length=1)]
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """The words for a setting of a point, and the usual value, which is not named."""
-
-    usual: object = None
-    form: str | Mapping[object, str] = "{}"
-
-    def words(self, value: object) -> str:
-        """A value in words; empty if the point has no value."""
-        if value is None or value == "":
-            return ""
-        return self.form.format(value) if isinstance(self.form, str) else self.form.get(value, "")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """One combination of the axes of a study.
-
-    With several `replicas` it is a pack: several processes at once, each on its own `cores`. With a workload `beside`
-    it is a pack of two, and only the first is measured. If `onednn` is None, TensorFlow or the shell decides. The same
-    processes measure points that differ in their caps only.
-
-    A field with a `Setting` is part of the point's name, in this order, and a column if any value is not usual.
-    """
-
-    workload: Text
-    mode: Annotated[str, Setting("train")]
-    size: str
-    cores: PositiveCount
-    placement: Annotated[str, Setting("compact")]
-    replicas: Annotated[PositiveCount, Setting(1, "replicas {}")] = 1
-    beside: Annotated[Text | None, Setting(None, "beside {}")] = None
-    framework: Annotated[str, Setting(TENSORFLOW)]
-    device: Annotated[str, Setting(CPU)]
-    scale: Annotated[str, Setting("strong", "{} scaling")]
-    smt: Annotated[PositiveCount, Setting(1, "smt {}")]
-    quota: Annotated[PositiveNumber | None, Setting(None, "quota {:g}")] = None
-    clients: Annotated[PositiveCount | None, Setting(None, "clients {}")] = None
-    rate: Annotated[PositiveNumber | None, Setting(None, "rate {:.12g}")] = None
-    items: Annotated[Items, Setting("default", "items {}")]
-    data: Annotated[Data, Setting("fixed", "data {}")] = "fixed"
-    pipeline_threads: Annotated[Threads | None, Setting("auto", "pipeline threads {}")] = None
-    intra: Annotated[Threads, Setting("auto", "intra {}")]
-    inter: Annotated[Threads, Setting("auto", "inter {}")]
-    jit: Annotated[bool, Setting(False, {True: "jit"})]
-    onednn: Annotated[bool | None, Setting(None, {True: "oneDNN on", False: "oneDNN off"})] = None
-    cpu_power_watts: Annotated[PositiveNumber | None, Setting(None, "CPU ≤ {:g} W")] = None
-    cpu_max_mhz: Annotated[PositiveNumber | None, Setting(None, "CPU ≤ {:g} MHz")] = None
-    gpu_power_watts: Annotated[PositiveNumber | None, Setting(None, "GPU ≤ {:g} W")] = None
-    gpu_max_mhz: Annotated[PositiveNumber | None, Setting(None, "GPU ≤ {:g} MHz")] = None
-    memory: str
-
-    @property
-    def workloads(self) -> set[str]:
-        """Its workload and the one beside it, if any."""
-        return {self.workload, self.beside or self.workload}
-
-    @property
-    def subject(self) -> str:
-        """The workload and, unless it is a program, its mode."""
-        return self.workload if self.mode == PROGRAM_MODE else f"{self.workload} {self.mode}"
-
-    @property
-    def baseline(self) -> "Point":
-        """The reference of its speedup: one replica on one core without a quota, otherwise the same."""
-        return self if self.is_baseline else replace(self, cores=1, quota=None, replicas=1, beside=None)
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether it is the reference of speedups."""
-        return self.cores == 1 and self.in_series
-
-    @property
-    def in_series(self) -> bool:
-        """Whether it is in a series over cores: one replica, without a quota."""
-        return self.replicas == 1 and self.quota is None
-
-    @property
-    def lone(self) -> "Point":
-        """The same point with a single replica."""
-        return self if self.replicas == 1 else replace(self, replicas=1, beside=None)
-
-    @property
-    def measured_replicas(self) -> int:
-        """The number of replicas that are measured: all, or 1 beside another workload."""
-        return self.replicas if self.beside is None else 1
-
-    @property
-    def caps(self) -> Caps:
-        """Its caps of power and clocks."""
-        return Caps(self.cpu_power_watts, self.cpu_max_mhz, self.gpu_power_watts, self.gpu_max_mhz)
-
-    @property
-    def without_caps(self) -> "Point":
-        """The same point without caps."""
-        return replace(self, **Caps()._asdict()) if any(self.caps) else self
-
-    @property
-    def usable_cores(self) -> float:
-        """The CPU time it may use, in cores: all cores of its replicas, or their quota."""
-        return self.measured_replicas * (self.cores if self.quota is None else min(float(self.cores), self.quota))
-
-    @property
-    def pipeline_pool(self) -> int | None:
-        """The threads of its pipeline, 0 if the framework decides; None without a pipeline."""
-        return None if self.pipeline_threads is None else self.threads(self.pipeline_threads)
-
-    def threads(self, setting: Threads) -> int:
-        """The number of threads that a setting means; 0 leaves it to the framework."""
-        if isinstance(setting, int):
-            return setting
-        return {"auto": 0, "cores": self.cores, "cpus": self.cores * self.smt}[setting]
-
-
-SETTINGS = annotations_of(Point, Setting)
-
-
-def settings_words(point: Point, names: Iterable[str] = SETTINGS) -> list[str]:
-    """The settings of a point that are not usual, in words."""
-    values = ((SETTINGS[name], getattr(point, name)) for name in names)
-    return [words for setting, value in values if value != setting.usual and (words := setting.words(value))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +134,8 @@ def _refuse_too_large(study: Study, topology: Topology) -> None:
         (smt, _core_counts(study, topology, placement, smt, {}))
         for placement, smt in product(study.placements, _smt_widths(study, topology, {}))
     ]
-    axes = ("items", "quota", "intra", "inter", "framework", "device", "jit", "onednn", *CAPS, *LOADS)
-    combinations = prod(max(1, len(getattr(study, axis))) for axis in axes) * (1 + len(study.beside))
+    multiplying = [name for name, axis in AXES.items() if axis.planned != "in part"]
+    combinations = prod(max(1, len(getattr(study, name))) for name in multiplying) * (1 + len(study.beside))
     combinations *= (len(study.workloads) * len(study.modes) + len(study.programs)) * len(inputs_of(study))
     packs = 2 if study.replicas == "fill" else len(study.replicas)
     runs = combinations * packs * study.launches * sum(len(cores) for _, cores in counts)
@@ -314,17 +177,18 @@ def block(study: Study, topology: Topology, points: Sequence[Point], launch: int
 
 
 def series_of_points(points: Iterable[Point]) -> list[list[Point]]:
-    """Points grouped by all but cores, replicas, quota and caps.
+    """Points grouped by all but cores, replicas, quota and controls.
 
     The baseline comes first, then by number of cores, and a single replica before its pack.
     """
     by_baseline: dict[Point, list[Point]] = {}
     for point in points:
-        by_baseline.setdefault(point.baseline.without_caps, []).append(point)
+        by_baseline.setdefault(point.baseline.without_controls, []).append(point)
 
     def order(point: Point) -> tuple[Any, ...]:
-        caps = (value or 0.0 for value in point.caps)
-        return (point.cores, point.quota or 0.0, point.replicas, point.beside or "", *caps)
+        set_here = dict(point.controls)
+        controls = (set_here.get(name, -1.0) for name in CONTROLS)
+        return (point.cores, point.quota or 0.0, point.replicas, point.beside or "", *controls)
 
     return [sorted(series, key=order) for series in by_baseline.values()]
 
@@ -357,6 +221,7 @@ def estimated_seconds(runs: Sequence[Run], study: Study, walls: Mapping[Point, f
 
 
 def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterator[Point]:
+    free = [name for name, axis in AXES.items() if axis.planned == "freely"]
     for placement, smt in product(study.placements, _smt_widths(study, topology, notes)):
         counts = _core_counts(study, topology, placement, smt, notes)
         most, usable = max(counts), len(usable_cores(topology, _request(study, 1, smt, placement)))
@@ -366,10 +231,9 @@ def _points(study: Study, topology: Topology, notes: dict[str, None]) -> Iterato
             for parts in product(
                 [{"replicas": number} for number in _replica_counts(study, cores, most, usable, notes)],
                 subjects_of(study),
-                values_of(study, "items"),
                 inputs_of(study),
                 _threads(study, cores, smt, notes),
-                values_of(study, "device", "jit", "onednn", *CAPS),
+                values_of(study, *free),
             ):
                 settings: dict[str, Any] = {key: value for part in parts for key, value in part.items()}
                 if settings["framework"] != TENSORFLOW:

@@ -2,17 +2,19 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from itertools import product
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, cast
 
 from msgspec import Meta
 
 from scaling.errors import StudyError, excerpt
 from scaling.features import features, resolve
 from scaling.machine.placement import EXPLICIT, POLICIES
-from scaling.study.frameworks import FRAMEWORKS, TENSORFLOW, Framework
+from scaling.study import axes
+from scaling.study.axes import AXES, CONTROLS, CPU, LOADS, PROGRAM_MODE, Applies, Count, Data, Device, Items, Threads
+from scaling.study.frameworks import TENSORFLOW, Framework
 from scaling.study.keys import (
     Key,
     as_list,
@@ -22,35 +24,11 @@ from scaling.study.keys import (
     keyed,
     keys_of,
     parse_toml,
-    quotas,
-    rates,
 )
 from scaling.study.limits import LONGEST_TEXT
 from scaling.study.privacy import without_secrets
-from scaling.study.programs import Amount, FromShell, Program
+from scaling.study.programs import FromShell, Program
 from scaling.study.workload import Command, workload
-
-# Loads of a service: keys of a study, fields of a point, and placeholders.
-LOADS = ("clients", "rate")
-
-
-class Caps(NamedTuple):
-    """Caps of the power and clocks of every processor package and of a GPU; None leaves the machine's own limit."""
-
-    cpu_power_watts: float | None = None
-    cpu_max_mhz: float | None = None
-    gpu_power_watts: float | None = None
-    gpu_max_mhz: float | None = None
-
-    @property
-    def on_gpu(self) -> bool:
-        """Whether the GPU is capped."""
-        return self.gpu_power_watts is not None or self.gpu_max_mhz is not None
-
-
-# Keys of a study and fields of a point.
-CAPS = Caps._fields
-
 
 # The most rounds of a launch with processes without a quiet turn, as a multiple of the study's rounds.
 ROUNDS_FACTOR = 2
@@ -59,19 +37,13 @@ ROUNDS_FACTOR = 2
 LONGEST_NAME = 100
 
 Word = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT)]
-Count = Annotated[int, Meta(ge=1, le=65536)]
-Items = Amount | Literal["default"]
-Threads = Count | Literal["auto", "cpus", "cores"]
 # The smallest quota of the kernel is one millisecond per period of 100 ms, a hundredth of a CPU.
 Quota = Annotated[float, Meta(ge=0.01, le=65536)]
 Watts = Annotated[float, Meta(gt=0, le=1_000_000)]
 Mhz = Annotated[float, Meta(gt=0, le=100_000)]
 Rate = Annotated[float, Meta(gt=0, le=1e12)]
 Start = Literal["spawn", "fork"]
-Data = Literal["fixed", "fresh", "pipeline"]
-Device = Literal["cpu", "gpu"]
 Mode = Literal["train", "infer", "run"]
-PROGRAM_MODE = "run"
 
 ONE_OR_MORE = Meta(min_length=1)
 Counts = Annotated[tuple[Count, ...], ONE_OR_MORE]
@@ -81,20 +53,7 @@ ThreadsList = Annotated[tuple[Threads, ...], ONE_OR_MORE]
 WattsList = Annotated[tuple[Watts | Literal["none"], ...], ONE_OR_MORE]
 MhzList = Annotated[tuple[Mhz | Literal["none"], ...], ONE_OR_MORE]
 
-CPU: Device = "cpu"
-GPU: Device = "gpu"
-
 WORKLOADS = 'names such as "calibrated", "file.py:factory" or "command: ./prog"'
-
-
-def _axis(words: str, read: Callable[[Any], object] = as_list) -> Key:
-    """A key whose values multiply into points; a results folder may grow along it."""
-    return Key(words, read, axis=True)
-
-
-_WATTS = _axis("'none', watts above 0, or a list of them")
-_MHZ = _axis("'none', a clock in MHz above 0, or a list of them")
-_THREADS = _axis("'auto', 'cpus', 'cores', a whole number above 0, or a list of them")
 
 
 def _programs(value: object) -> tuple[Program, ...]:
@@ -124,59 +83,41 @@ class Study:
     name: Annotated[Word, Key("text")] = "study"
     question: Annotated[str, Key("text")] = ""
     machine_name: Annotated[Word | None, Key("text, stored instead of the host's name")] = None
-    workloads: Annotated[Names, _axis(WORKLOADS)] = ()
+    workloads: Annotated[Names, Key(WORKLOADS, as_list, axis=True)] = ()
     programs: Annotated[
         tuple[Program, ...], Key("tables with a name and a command", _programs, axis=True, checked=True)
     ] = ()
-    beside: Annotated[Names, _axis("names of workloads or programs of the study")] = ()
-    modes: Annotated[
-        tuple[Mode, ...],
-        ONE_OR_MORE,
-        _axis("'train', 'infer' or both in a list, or 'run' for a workload that does neither"),
-    ] = ("train",)
+    beside: Annotated[Names, axes.BESIDE.key] = ()
+    modes: Annotated[tuple[Mode, ...], ONE_OR_MORE, axes.MODE.key] = ("train",)
     size: Annotated[Literal["published", "small"], Key("'published' or 'small'")] = "published"
-    items: Annotated[
-        tuple[Items, ...], ONE_OR_MORE, _axis("'default', a number of items above 0, or a list of them")
-    ] = ("default",)
-    data: Annotated[tuple[Data, ...], ONE_OR_MORE, _axis("'fixed', 'fresh', 'pipeline', or a list of them")] = (
-        "fixed",
-    )
-    pipeline_threads: Annotated[ThreadsList, _THREADS] = ("auto",)
+    items: Annotated[tuple[Items, ...], ONE_OR_MORE, axes.ITEMS.key] = ("default",)
+    data: Annotated[tuple[Data, ...], ONE_OR_MORE, axes.DATA.key] = ("fixed",)
+    pipeline_threads: Annotated[ThreadsList, axes.PIPELINE_THREADS.key] = ("auto",)
     scale: Annotated[Literal["strong", "weak"], Key("'strong' or 'weak'")] = "strong"
     cores: Annotated[
         Literal["doubling", "all", "most"] | Counts,
-        _axis("'doubling', 'all', 'most', or counts above 0 such as \"1-20\" or [1, 2, 4]", counts),
+        Key("'doubling', 'all', 'most', or counts above 0 such as \"1-20\" or [1, 2, 4]", counts, axis=True),
     ] = "doubling"
-    replicas: Annotated[Literal["fill"] | Counts, _axis("'fill' or counts above 0 such as [1, 2, 4]", counts)] = (1,)
-    smt: Annotated[
-        Literal["doubling", "all"] | Counts, _axis("'doubling', 'all' or counts above 0 such as [1, 2]", counts)
-    ] = (1,)
-    placements: Annotated[Words, _axis(f'{", ".join(POLICIES)}, or a list such as "cpus:0,2,4"')] = ("compact",)
-    quota: Annotated[
-        tuple[Quota | Literal["none"], ...],
-        ONE_OR_MORE,
-        _axis("'none', at least 0.01 CPUs such as 1.5 or \"1500m\", or a list of them", quotas),
-    ] = ("none",)
-    clients: Annotated[tuple[Count, ...], _axis('counts above 0 such as "1,2,4" or [1, 8, 64]', counts)] = ()
-    rate: Annotated[tuple[Rate, ...], _axis('rates above 0 such as "100,2000" or [100, 2000]', rates)] = ()
+    replicas: Annotated[Literal["fill"] | Counts, axes.REPLICAS.key] = (1,)
+    smt: Annotated[Literal["doubling", "all"] | Counts, axes.SMT.key] = (1,)
+    placements: Annotated[Words, axes.PLACEMENT.key] = ("compact",)
+    quota: Annotated[tuple[Quota | Literal["none"], ...], ONE_OR_MORE, axes.QUOTA.key] = ("none",)
+    clients: Annotated[tuple[Count, ...], axes.CLIENTS.key] = ()
+    rate: Annotated[tuple[Rate, ...], axes.RATE.key] = ()
     within: Annotated[Word | None, Key('a domain such as "S0" or "M8"')] = None
     reserve: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Key('CPU numbers such as "0" or [0, 1]', counts)] = ()
     core_type: Annotated[Word | None, Key("a core type that `scaling machine topology` shows")] = None
     memory: Annotated[Literal["local", "interleave", "none"], Key("'local', 'interleave' or 'none'")] = "local"
-    intra: Annotated[ThreadsList, _THREADS] = ("auto",)
-    inter: Annotated[ThreadsList, _THREADS] = ("auto",)
-    framework: Annotated[
-        tuple[Framework, ...], ONE_OR_MORE, _axis(f"{', '.join(map(repr, FRAMEWORKS))}, or a list of them")
-    ] = (TENSORFLOW,)
-    device: Annotated[tuple[Device, ...], ONE_OR_MORE, _axis("'cpu', 'gpu', or both in a list")] = (CPU,)
-    jit: Annotated[tuple[bool, ...], ONE_OR_MORE, _axis("true or false, or both in a list")] = (False,)
-    onednn: Annotated[
-        tuple[bool | Literal["auto"], ...], ONE_OR_MORE, _axis("'auto', true, false, or a list of them")
-    ] = ("auto",)
-    cpu_power_watts: Annotated[WattsList, _WATTS] = ("none",)
-    cpu_max_mhz: Annotated[MhzList, _MHZ] = ("none",)
-    gpu_power_watts: Annotated[WattsList, _WATTS] = ("none",)
-    gpu_max_mhz: Annotated[MhzList, _MHZ] = ("none",)
+    intra: Annotated[ThreadsList, axes.INTRA.key] = ("auto",)
+    inter: Annotated[ThreadsList, axes.INTER.key] = ("auto",)
+    framework: Annotated[tuple[Framework, ...], ONE_OR_MORE, axes.FRAMEWORK.key] = (TENSORFLOW,)
+    device: Annotated[tuple[Device, ...], ONE_OR_MORE, axes.DEVICE.key] = (CPU,)
+    jit: Annotated[tuple[bool, ...], ONE_OR_MORE, axes.JIT.key] = (False,)
+    onednn: Annotated[tuple[bool | Literal["auto"], ...], ONE_OR_MORE, axes.ONEDNN.key] = ("auto",)
+    cpu_power_watts: Annotated[WattsList, axes.CPU_POWER_WATTS.key] = ("none",)
+    cpu_max_mhz: Annotated[MhzList, axes.CPU_MAX_MHZ.key] = ("none",)
+    gpu_power_watts: Annotated[WattsList, axes.GPU_POWER_WATTS.key] = ("none",)
+    gpu_max_mhz: Annotated[MhzList, axes.GPU_MAX_MHZ.key] = ("none",)
     energy: Annotated[Literal["auto", "none"], Key("'auto' or 'none'")] = "auto"
     start: Annotated[Start, Key("'spawn' or 'fork'")] = "spawn"
     python: Annotated[Word | None, Key("the path of a Python interpreter or of a virtual environment")] = None
@@ -203,11 +144,17 @@ class Study:
 # Keys that may change freely: words, and the number of launches.
 FREE = ("name", "question", "machine_name", "launches")
 
-# The keys that mean something under a framework only, with the values of everything else.
-OF_FRAMEWORKS = {"framework": (TENSORFLOW,), "device": (CPU,), "jit": (False,), "onednn": ("auto",)}
-
 # The keys whose values multiply into points; a results folder may grow along them only.
-AXES = tuple(name for name, key in keys_of(Study).items() if key.axis)
+GROWING = tuple(name for name, key in keys_of(Study).items() if key.axis)
+
+
+def _usual_values(*applies: Applies) -> dict[str, Any]:
+    """The keys that mean something for some workloads only, with the values of every other workload."""
+    return {key.name: key.default for key in fields(Study) if key.name in AXES and AXES[key.name].applies in applies}
+
+
+OF_FRAMEWORKS = _usual_values("frameworks")
+OF_NETWORKS = _usual_values("frameworks", "networks")
 
 
 def _check_name(name: str) -> None:
@@ -254,7 +201,7 @@ def _check_networks(study: Study) -> None:
             f"pipeline_threads is {list(study.pipeline_threads)}, but data is {list(study.data)}, which has no "
             "pipeline; add data = 'pipeline', or leave pipeline_threads out"
         )
-    for key, usual in {"data": ("fixed",), **OF_FRAMEWORKS}.items():
+    for key, usual in OF_NETWORKS.items():
         values = getattr(study, key)
         if study.programs and values != usual:
             raise StudyError(
@@ -370,9 +317,11 @@ def values_of(study: Study, *keys: str) -> list[dict[str, Any]]:
     return [dict(zip(keys, chosen, strict=True)) for chosen in product(*values)]
 
 
-def caps_of(study: Study) -> list[Caps]:
-    """Every combination of the caps of a study."""
-    return [Caps(**values) for values in values_of(study, *CAPS)]
+def controlled_values(study: Study) -> dict[str, list[float]]:
+    """The values that a study sets of the machine, by axis."""
+    chosen = {name: [one[name] for one in values_of(study, name)] for name in CONTROLS}
+    known = {name: [value for value in values if value is not None] for name, values in chosen.items()}
+    return {name: values for name, values in known.items() if values}
 
 
 def inputs_of(study: Study) -> list[dict[str, Any]]:
@@ -385,7 +334,7 @@ def inputs_of(study: Study) -> list[dict[str, Any]]:
 
 
 def subjects_of(study: Study) -> list[dict[str, Any]]:
-    """The names and modes of workloads, and the loads of services."""
+    """The names and modes of workloads, the loads of services, and the amounts of work."""
     subjects: list[dict[str, Any]] = [
         {"workload": name, "mode": mode}
         for name, text in workload_names(study).items()
@@ -394,7 +343,7 @@ def subjects_of(study: Study) -> list[dict[str, Any]]:
     for program in study.programs:
         loads = values_of(study, *(load for load in LOADS if load in program.names))
         subjects += [{"workload": program.name, "mode": PROGRAM_MODE, **values} for values in loads]
-    return subjects
+    return [subject | items for subject in subjects for items in values_of(study, "items")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,20 +400,20 @@ def incompatibility(old: Study, new: Study, dropped: int = 0) -> str | None:
     differing = [program.name for program in old.programs if described.get(program.name, program) != program]
     if differing:
         return f"program '{differing[0]}' was defined differently"
-    fixed = [key for key in changed if key not in AXES and key not in FREE]
+    fixed = [key for key in changed if key not in GROWING and key not in FREE]
     if fixed:
         return _differences(old, new, fixed)
     if dropped:
-        axes = [key for key in changed if key in AXES or key == "launches"]
-        shorter = [key for key in axes if _drops(old, new, key)]
-        return f"{_differences(old, new, shorter or axes)}, which drops {dropped} of its runs"
+        growing = [key for key in changed if key in GROWING or key == "launches"]
+        shorter = [key for key in growing if _drops(old, new, key)]
+        return f"{_differences(old, new, shorter or growing)}, which drops {dropped} of its runs"
     return None
 
 
 def incompatibility_anywhere(old: Study, new: Study) -> str | None:
     """Why `new` cannot continue `old` on any machine, without resolving words such as "doubling"."""
-    axes = [key for key in AXES if key != "pipeline_threads" or "pipeline" in old.data]
-    dropped = [key for key in (*axes, "launches") if _drops(old, new, key)]
+    growing = [key for key in GROWING if key != "pipeline_threads" or "pipeline" in old.data]
+    dropped = [key for key in (*growing, "launches") if _drops(old, new, key)]
     return incompatibility(old, new) or (
         f"{_differences(old, new, dropped)}, which drops some of its runs" if dropped else None
     )

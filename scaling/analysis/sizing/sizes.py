@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from scaling.study.spec import GPU
+from scaling.study.axes import GPU
 
 SECONDS_PER_HOUR = 3600.0
 MILLION = 1e6

@@ -17,8 +17,8 @@ from scaling.reporting.points import names_among, setting_cells, unusual_setting
 from scaling.reporting.words import Block, Section, Table, duration, figure, share, with_interval
 from scaling.results.evaluation import Evaluation
 from scaling.results.rows import Row, launch_seconds
+from scaling.study.axes import CPU, GPU
 from scaling.study.planning import Point
-from scaling.study.spec import CPU, GPU
 
 # Number of driver calls that a profile names, the longest first.
 NAMED_CALLS = 3

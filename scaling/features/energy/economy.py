@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 from scaling.analysis.energy import LaunchEnergy
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Launch, Summary, launch_ratio
+from scaling.machine.controls import CAPS
 from scaling.study.planning import Point
-from scaling.study.spec import Caps
 
 CapKind = Literal["none", "power", "clock", "both"]
 
@@ -55,10 +55,8 @@ class CapEffect:
     @property
     def kind(self) -> CapKind:
         """The kind of cap that the reference does not have."""
-        named = zip(Caps._fields, self.summary.point.caps, self.reference.point.caps, strict=True)
-        kinds: set[CapKind] = {
-            "power" if name.endswith("watts") else "clock" for name, own, others in named if own != others
-        }
+        own, others = dict(self.summary.point.caps), dict(self.reference.point.caps)
+        kinds = {control.caps or "none" for name, control in CAPS.items() if own.get(name) != others.get(name)}
         return "both" if len(kinds) > 1 else next(iter(kinds), "none")
 
 
@@ -179,8 +177,8 @@ def _compare(one: Summary, reference: Summary, *, per_item: bool) -> CapEffect |
 
 def _looseness(summary: Summary) -> tuple[bool, tuple[float, ...]]:
     """A sort key of points by their caps: no cap is the loosest."""
-    caps = summary.point.caps
-    return caps == Caps(), tuple(float("inf") if value is None else value for value in caps)
+    caps = dict(summary.point.caps)
+    return not caps, tuple(caps.get(name, float("inf")) for name in CAPS)
 
 
 def work(point: Point) -> Point:

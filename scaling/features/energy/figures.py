@@ -12,6 +12,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.errors import count
 from scaling.features.energy.economy import CapKind, TradeOff, trade_offs
 from scaling.features.energy.report import size_parts
+from scaling.machine.controls import CAPS
 from scaling.reporting.plots.drawing import Drawing, NotDrawn
 from scaling.reporting.plots.layout import draw_mark, line_key, make_grid, mark_key, name_at_right, number_axis
 from scaling.reporting.plots.specification import Stroke, distinct_names
@@ -20,7 +21,6 @@ from scaling.reporting.words import caps_words
 from scaling.results.evaluation import Evaluation
 from scaling.results.traces import PowerTrace
 from scaling.study.planning import Point
-from scaling.study.spec import Caps
 
 NOT_METERED = "no run was metered: no power meter could be read, or the study has energy = 'none'"
 
@@ -82,7 +82,7 @@ def _traces_figure(panels: dict[Point, list[PowerTrace]]) -> Figure:
 
 
 def _power_caps(point: Point) -> list[float]:
-    return [cap for cap in (point.cpu_power_watts, point.gpu_power_watts) if cap is not None]
+    return [value for name, value in point.caps if CAPS[name].caps == "power"]
 
 
 def _stroke(style: int) -> Stroke:
@@ -175,12 +175,13 @@ def _lines(one: TradeOff) -> Iterator[tuple[CapKind, list[Point]]]:
     yield "none", sorted(free, key=lambda point: (point.cores, point.replicas))
     for kinds in sizes.values():
         for kind in ("power", "clock"):
-            under = sorted(kinds.get(kind, []), key=lambda point: _tightness(point.caps))
+            under = sorted(kinds.get(kind, []), key=_tightness)
             yield kind, [*kinds.get("none", []), *under] if under else []
 
 
-def _tightness(caps: Caps) -> list[float]:
-    return [-(value or float("inf")) for value in caps]
+def _tightness(point: Point) -> list[float]:
+    caps = dict(point.caps)
+    return [-caps.get(name, float("inf")) for name in CAPS]
 
 
 def _style(kind: CapKind) -> int:
@@ -207,5 +208,5 @@ def _cap_name(point: Point) -> str:
 
 def _cap_names(points: Iterable[Point]) -> list[str]:
     """The names of caps, the loosest first."""
-    distinct = {_cap_name(point): point.caps for point in points}
+    distinct = {_cap_name(point): point for point in points}
     return sorted(distinct, key=lambda name: _tightness(distinct[name]))

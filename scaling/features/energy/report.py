@@ -37,8 +37,8 @@ from scaling.reporting.words import (
     with_interval,
 )
 from scaling.results.evaluation import Evaluation
+from scaling.study.axes import GPU
 from scaling.study.planning import Point, settings_words
-from scaling.study.spec import GPU
 
 DOMAIN_WORDS = {"package": "processor", "dram": "DRAM", "gpu": "GPU", "board": "machine"}
 
@@ -110,6 +110,7 @@ def quantities() -> list[Quantity]:
             lambda point: energy_facts(point.summary.energy),
             headers=lambda points: (">energy/item", ">power") if any(one.summary.energy for one in points) else (),
             cells=_energy_cells,
+            order=_energy_order,
         )
     ]
 
@@ -117,6 +118,11 @@ def quantities() -> list[Quantity]:
 def _energy_cells(point: ScalingPoint) -> list[str]:
     energy = point.summary.energy
     return [joules(energy.joules_per_item.value), watts(energy.watts.value)] if energy else ["-", "-"]
+
+
+def _energy_order(point: ScalingPoint) -> list[object]:
+    energy = point.summary.energy
+    return [energy.joules_per_item, energy.watts] if energy else []
 
 
 def section(result: Evaluation) -> Section | None:
@@ -240,7 +246,7 @@ def _named_economies(summaries: Iterable[Summary]) -> list[tuple[str, Economy]]:
 
 def study_answers(result: Evaluation) -> list[StudyAnswer]:
     """The most economical point of every workload, if any point was measured under a cap."""
-    is_capped = any(any(one.point.caps) for one in result.summaries)
+    is_capped = any(one.point.caps for one in result.summaries)
     return [_study_answer(*one) for one in result.subject(_named_economies)] if is_capped else []
 
 

@@ -16,14 +16,15 @@ from math import isfinite, prod
 from scaling.errors import StudyError
 from scaling.machine.placement import Request, place
 from scaling.machine.topology import Cpus, Topology
+from scaling.study.axes import AXES
 from scaling.study.planning import Point, plan
 from scaling.study.programs import PLACEHOLDERS, Program, fill_in, names_in
 from scaling.study.spec import Study
 
 DEFAULT, RECIPE = "default", "vendor recipe"
 
-# Axes whose effective values follow the CPUs of a setting unless the study names some.
-FOLLOWING = ("intra", "inter", "pipeline_threads", "quota")
+# The axes of a search other than cores; nothing changes the machine.
+SEARCHED = {name: axis for name, axis in AXES.items() if axis.searched and not axis.control}
 
 # No network is faster with more operations at once.
 MOST_INTER = 16
@@ -60,7 +61,8 @@ class Grid:
     @property
     def searched(self) -> tuple[str, ...]:
         """The same without those that only follow the number of cores."""
-        follow = [axis for axis in FOLLOWING if len({getattr(point, axis) for point in self.points}) == 1]
+        following = [name for name, axis in SEARCHED.items() if axis.follows_cpus]
+        follow = [name for name in following if len({getattr(point, name) for point in self.points}) == 1]
         return tuple(axis for axis in self.varying if axis not in follow)
 
     @property
@@ -149,10 +151,7 @@ def grid(study: Study, topology: Topology, parameters: Mapping[str, Mapping[str,
     largest = max(point.cores for point in points)
     default = min(
         (point for point in points if point.cores == largest),
-        key=lambda one: (
-            *(one.intra != "auto", one.inter != "auto", -one.smt, one.jit, one.onednn is not None),
-            *(one.quota is not None, one.pipeline_threads not in (None, "auto"), one.items != "default"),
-        ),
+        key=_distance,
     )
     recipe = _recipe(study, topology, default) if _has_pools(study) else None
     chosen = [point for point in points if _is_candidate(study, point)]
@@ -161,6 +160,12 @@ def grid(study: Study, topology: Topology, parameters: Mapping[str, Mapping[str,
     values = tuple(_values(point, parameters.get(point.workload, {})) for point in ordered)
     _refuse_alike(ordered, values)
     return Grid(ordered, values, names)
+
+
+def _distance(point: Point) -> tuple[float, ...]:
+    """A sort key: the default has all threads of its cores, and usual values."""
+    unusual = [getattr(point, name) not in (None, axis.usual) for name, axis in SEARCHED.items() if name != "placement"]
+    return -point.smt, *unusual
 
 
 def _refuse_alike(points: Sequence[Point], values: Sequence[Values]) -> None:
@@ -223,21 +228,19 @@ def _place(study: Study, topology: Topology, cores: int, smt: int, placement: st
 
 def _values(point: Point, parameters: Mapping[str, str]) -> dict[str, float | str]:
     """The axes of a setting, with effective thread counts, and numbers for numeric parameters."""
-    cpus = point.cores * point.smt
-    return {
-        "cores": point.cores,
-        "smt": str(point.smt),
-        "placement": point.placement,
-        "intra": point.threads(point.intra) or cpus,
-        "inter": point.threads(point.inter) or cpus,
-        "jit": str(point.jit),
-        "onednn": "auto" if point.onednn is None else str(point.onednn),
-        "items": point.items,
-        "data": point.data,
-        "pipeline_threads": point.pipeline_pool or cpus,
-        "quota": point.quota or cpus,
-        **{name: _number(value) for name, value in parameters.items()},
-    }
+    axes = {name: _value(point, name) for name in SEARCHED}
+    given = {name: _number(value) for name, value in parameters.items()}
+    return {"cores": point.cores, **axes, **given}
+
+
+def _value(point: Point, name: str) -> float | str:
+    value = point.thread_counts.get(name, getattr(point, name))
+    if AXES[name].follows_cpus:
+        return value or point.cores * point.smt
+    # Switches and threads per core have no neighbours.
+    if isinstance(value, bool) or name == "smt":
+        return str(value)
+    return "auto" if value is None else value
 
 
 def _number(text: str) -> float | str:

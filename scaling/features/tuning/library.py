@@ -47,7 +47,7 @@ from scaling.results.export import data_frame
 from scaling.results.jsonl import Redo, has_lines
 from scaling.results.rows import Row
 from scaling.results.store import ROWS, made_before, read_rows
-from scaling.running.environment import ONEDNN
+from scaling.study.axes import ONEDNN_VARIABLE
 from scaling.study.catalogue import read_catalogue
 from scaling.study.keys import did_you_mean
 from scaling.study.planning import Point, block
@@ -310,7 +310,7 @@ def _workload_keys(text: str, parameters: Parameters) -> tuple[dict[str, Any], d
 
 def _other_onednn() -> list[bool]:
     """The opposite of the default, or of the shell's choice; empty without oneDNN."""
-    other = {"1": False, "0": True}.get(os.environ.get(ONEDNN, ""), OTHER_ONEDNN.get(machine()))
+    other = {"1": False, "0": True}.get(os.environ.get(ONEDNN_VARIABLE, ""), OTHER_ONEDNN.get(machine()))
     return [] if other is None else [other]
 
 

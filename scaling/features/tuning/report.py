@@ -16,7 +16,7 @@ import msgspec
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import WIDEST_ANSWER
 from scaling.errors import StoreError, excerpt
-from scaling.features.tuning.grid import Grid, Objective
+from scaling.features.tuning.grid import SEARCHED, Grid, Objective
 from scaling.features.tuning.search import (
     FEWEST_CONFIRMATIONS,
     CohortLaunch,
@@ -36,10 +36,11 @@ from scaling.reporting.words import Block, Section, Table, count, estimate_facts
 from scaling.results.evaluation import Evaluation
 from scaling.results.files import read_regular_text, replace_file
 from scaling.results.rows import Row, planned_launch
+from scaling.study.axes import INTER_VARIABLES, INTRA_VARIABLES, PROGRAM_MODE, axis_variables
 from scaling.study.limits import is_plausible
 from scaling.study.planning import Point
 from scaling.study.programs import fill
-from scaling.study.spec import PROGRAM_MODE, Study, programs_of
+from scaling.study.spec import Study, programs_of
 
 TUNING = "tuning.json"
 STANDING_WORDS = {
@@ -153,12 +154,11 @@ def settings_of(point: Point, study: Study, cpus: Sequence[int]) -> TunedSetting
             )
         command = tuple(fill(word, values) for word in program.argv())
         kept = [(name, value) for name, value in program.env if isinstance(value, str)]
-        variables = (*kept, ("OMP_NUM_THREADS", str(threads)))
+        variables = (*kept, ("OMP_NUM_THREADS", str(threads)), *axis_variables(point, SEARCHED).items())
         return TunedSettings(variables, listed, intra, inter, point.jit, command)
     pools = {"TF_NUM_INTRAOP_THREADS": intra, "OMP_NUM_THREADS": intra, "TF_NUM_INTEROP_THREADS": inter}
-    given = tuple((name, str(value)) for name, value in pools.items() if value)
-    given += () if point.onednn is None else (("TF_ENABLE_ONEDNN_OPTS", str(int(point.onednn))),)
-    return TunedSettings(given, listed, intra, inter, point.jit)
+    given = {name: str(value) for name, value in pools.items() if value} | axis_variables(point, SEARCHED)
+    return TunedSettings(tuple(given.items()), listed, intra, inter, point.jit)
 
 
 def environment_lines(settings: TunedSettings) -> list[str]:
@@ -180,8 +180,8 @@ def paste_python(settings: TunedSettings) -> str:
             f"env=os.environ | {dict(settings.environment)!r})"
         )
     lines = ["import os", f"os.sched_setaffinity(0, {sorted(parse_list(settings.cpus))!r})"]
-    onednn = dict(settings.environment).get("TF_ENABLE_ONEDNN_OPTS")
-    lines += [] if onednn is None else [f'os.environ["TF_ENABLE_ONEDNN_OPTS"] = "{onednn}"']
+    others = [pair for pair in settings.environment if pair[0] not in (*INTRA_VARIABLES, *INTER_VARIABLES)]
+    lines += [f'os.environ["{name}"] = "{value}"' for name, value in others]
     lines += ["import tensorflow as tf"] if settings.intra or settings.inter or settings.jit else []
     pools = {"intra": settings.intra, "inter": settings.inter}
     lines += [f"tf.config.threading.set_{name}_op_parallelism_threads({size})" for name, size in pools.items() if size]

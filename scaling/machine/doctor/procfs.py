@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from scaling.errors import MachineError
+from scaling.machine.controls import CAPS
 from scaling.machine.doctor.checks import findings
 from scaling.machine.doctor.findings import Finding
 from scaling.machine.doctor.readings import (
@@ -26,9 +27,9 @@ from scaling.machine.doctor.readings import (
     since_boot,
     span,
 )
-from scaling.machine.gpus import NVIDIA_DEVICE, Gpu, find_gpu
+from scaling.machine.gpus import NVIDIA_DEVICE, find_gpu
 from scaling.machine.kernel_files import bandwidth_count, named_lines, numbered_folders, read_number, read_text
-from scaling.machine.power import CPU_FOLDER, Range, common_range, find_meters, limit_files, zones
+from scaling.machine.power import CPU_FOLDER, find_meters, zones
 from scaling.machine.sysfs import HERE
 from scaling.machine.topology import Topology
 
@@ -75,23 +76,14 @@ def _power_access(root: Path) -> PowerAccess:
     unreadable = [zone.name for zone in zones(root) if zone.name not in meters]
     caps: list[str] = []
     unsettable: list[str] = []
-    for name, may_set, ends in (*_cpu_caps(root), *(_gpu_caps(gpu) if gpu else ())):
-        (caps if may_set else unsettable).append(f"{name} {_range_words(*ends)}".rstrip())
-    return PowerAccess(tuple(meters), (*unreadable, *problems), tuple(caps), tuple(unsettable))
-
-
-def _cpu_caps(root: Path) -> Iterator[tuple[str, bool, Range]]:
-    for name in ("cpu_power_watts", "cpu_max_mhz"):
+    for name, control in CAPS.items():
+        if gpu is None and control.on_gpu:
+            continue
         with suppress(MachineError):
-            files = limit_files(name, root)
-            may_set = all(os.access(file.path, os.W_OK, effective_ids=True) for file in files)
-            yield name, may_set, common_range(files)
-
-
-def _gpu_caps(gpu: Gpu) -> Iterator[tuple[str, bool, Range]]:
-    """The caps of the GPU, which only root may set."""
-    yield "gpu_power_watts", os.geteuid() == 0, gpu.power_range() or (None, None)
-    yield "gpu_max_mhz", os.geteuid() == 0, (None, gpu.highest_mhz())
+            if control.read(root):
+                words = f"{name} {_range_words(*control.range(root))}".rstrip()
+                (caps if control.may_set(root) else unsettable).append(words)
+    return PowerAccess(tuple(meters), (*unreadable, *problems), tuple(caps), tuple(unsettable))
 
 
 def _range_words(lowest: float | None, highest: float | None) -> str:

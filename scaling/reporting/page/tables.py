@@ -1,6 +1,6 @@
 """The tables of the page: an answer per series, and the points with the numbers that sort their cells."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
@@ -11,8 +11,11 @@ from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.answers import StudyAnswer
 from scaling.reporting.fits import description_words
-from scaling.reporting.quantities import doubt_words
+from scaling.reporting.quantities import doubt_words, quantities
 from scaling.reporting.words import Table, cores_words, count, figure, percent, with_interval
+
+# The header of an interval.
+INTERVAL = "95 %"
 
 
 class Words(NamedTuple):
@@ -156,41 +159,33 @@ def point_columns(table: Table) -> list[Column]:
     """The columns of the table of points; an interval belongs to the figure before it."""
     columns: list[Column] = []
     for header in table.headers:
-        interval = header == "95 %"
+        interval = header == INTERVAL
         of = columns[-1].name if interval else ""
         columns.append(Column(header.removeprefix(">"), interval or header.startswith(">"), of))
     return columns
 
 
-# The numbers that sort columns of the table of points.
-_SORTED_BY: dict[str, Callable[[ScalingPoint], Estimate | float | None]] = {
-    "cores": lambda point: float(point.summary.point.cores),
-    "step": lambda point: point.summary.step,
-    "±": lambda point: point.summary.step.half_width if point.summary.step else None,
-    "items/s": lambda point: point.summary.rate,
-    "speedup": lambda point: point.speedup,
-    "scaled speedup": lambda point: point.speedup,
-    "efficiency": lambda point: point.efficiency,
-    "SMT yield": lambda point: point.smt_yield,
-    "energy/item": lambda point: point.summary.energy.joules_per_item if point.summary.energy else None,
-    "power": lambda point: point.summary.energy.watts if point.summary.energy else None,
-    "launches": lambda point: float(point.summary.launch_count),
-}
-
-
 def point_rows(points: Sequence[ScalingPoint], table: Table) -> Iterator[PointRow]:
     """Every point as in the terminal, without the settings that all share."""
     columns = point_columns(table)
+    names = [(quantity, _names(quantity.headers(points))) for quantity in quantities()]
     for point, words in zip(points, table.rows, strict=True):
-        cells = tuple(Cell(cell, _sorted_by(point, column)) for cell, column in zip(words, columns, strict=True))
+        order: dict[str, object] = {"cores": point.summary.point.cores}
+        for quantity, named in names:
+            order |= zip(named, quantity.order(point), strict=False)
+        cells = tuple(Cell(cell, _sorted_by(order, column)) for cell, column in zip(words, columns, strict=True))
         yield PointRow(cells, point.valid, tuple(map(doubt_words, point.all_doubts)))
 
 
-def _sorted_by(point: ScalingPoint, column: Column) -> float | None:
-    name = column.of or column.name
-    value = _SORTED_BY[name](point) if name in _SORTED_BY else None
-    if not isinstance(value, Estimate):
-        return value
-    if column.of:
+def _names(headers: Sequence[str]) -> list[str]:
+    return [header.removeprefix(">") for header in headers if header != INTERVAL]
+
+
+def _sorted_by(order: Mapping[str, object], column: Column) -> float | None:
+    """The number that sorts a cell: of an interval its lower end, if it is not exact."""
+    value = order.get(column.of or column.name)
+    if isinstance(value, Estimate) and column.of:
         return None if value.low == value.high else value.low
-    return value.value
+    if isinstance(value, Estimate):
+        return value.value
+    return float(value) if isinstance(value, int | float) and not column.of else None

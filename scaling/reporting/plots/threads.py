@@ -15,8 +15,8 @@ from scaling.reporting.plots.specification import distinct_names
 from scaling.reporting.plots.style import SMALL_POINTS
 from scaling.reporting.words import count
 from scaling.results.evaluation import Evaluation
+from scaling.study.axes import Threads
 from scaling.study.planning import Point
-from scaling.study.spec import Threads
 
 # With more panels, only the fewest and the most cores of each workload are drawn.
 MANY_PANELS = 12

@@ -16,8 +16,8 @@ from scaling.results.traces import power_from_json, power_to_json
 from scaling.running import cohort, local, power_meter
 from scaling.running.local import LocalEngine
 from scaling.running.power_meter import BESIDE, GPU_SHARED, SHARED, MeteredRun, PowerMeter
+from scaling.study.axes import Controls
 from scaling.study.planning import plan
-from scaling.study.spec import Caps
 
 
 class SampledClock:
@@ -179,7 +179,7 @@ def test_a_program_begins_once_the_machine_follows_changed_caps(tmp_path, monkey
     packages(tmp_path, (0,), cpus_each=64, dram=False)
     seen, set_caps = [], LocalEngine.set_caps
 
-    def watched(engine: LocalEngine, caps: Caps) -> bool:
+    def watched(engine: LocalEngine, caps: Controls) -> bool:
         changed = set_caps(engine, caps)
         seen.append(changed)
         return changed

@@ -133,7 +133,7 @@ def test_quotas_are_an_axis_beside_one_core_without_a_quota():
 def test_only_a_pipeline_is_measured_with_every_number_of_its_threads():
     fed = 'workloads = "autoenc"\ndata = ["fixed", "fresh", "pipeline"]\npipeline_threads = [1, "cores"]\ncores = 2'
     points = {run.point for run in plan(study(fed), machine(2)).runs if run.point.cores == 2}
-    assert {(point.data, point.pipeline_threads, point.pipeline_pool) for point in points} == {
+    assert {(point.data, point.pipeline_threads, point.thread_counts["pipeline_threads"]) for point in points} == {
         ("fixed", None, None),
         ("fresh", None, None),
         ("pipeline", 1, 1),

@@ -2,9 +2,10 @@ import pytest
 
 from benchmarks.shared.machines import machine
 from scaling.errors import StudyError
+from scaling.study.axes import PROGRAM_MODE
 from scaling.study.planning import plan
 from scaling.study.programs import Program, fill, fixed_threads, program_name
-from scaling.study.spec import PROGRAM_MODE, Study, incompatibility, study_from_toml, study_to_toml
+from scaling.study.spec import Study, incompatibility, study_from_toml, study_to_toml
 
 TOML = """
 launches = 2

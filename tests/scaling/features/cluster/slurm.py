@@ -17,8 +17,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from scaling.machine.kernel_files import own_groups
+from scaling.running.control_groups import GUARD_PREFIX
 from scaling.running.marks import wears_mark
-from scaling.running.quota_groups import GUARD_PREFIX
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo", "setpriv", "unshare")
 KINDS = {"a1": "kindA", "a2": "kindA", "b1": "kindB", "b2": "kindB"}

@@ -1,4 +1,4 @@
-"""Caps are set, read back, and restored however a sweep ends: by itself, by an error, by a signal, or killed."""
+"""Controls are set, read back, and restored however a sweep ends: by itself, by an error, by a signal, or killed."""
 
 import json
 import os
@@ -11,10 +11,9 @@ import pytest
 
 from benchmarks.shared.power import NVML, gpu_state, packages, write
 from scaling.errors import BusyError, MachineError, StudyError
-from scaling.machine.gpus import find_gpu
-from scaling.running.caps import LOCK, PowerCaps
+from scaling.machine import controls
+from scaling.running.controls import LOCK, HeldControls
 from scaling.running.lock import MachineLock
-from scaling.study.spec import Caps
 
 LIMIT = "sys/class/powercap/intel-rapl:{}/constraint_{}_power_limit_uw"
 CLOCK = "sys/devices/system/cpu/cpufreq/policy{}/scaling_max_freq"
@@ -52,24 +51,44 @@ def root(tmp_path):
 
 def values(root: Path) -> tuple[list[str], list[str]]:
     limits = [(root / LIMIT.format(package, kind)).read_text().strip() for package in (0, 1) for kind in (0, 1)]
-    return limits, [(root / CLOCK.format(cpu)).read_text().strip() for cpu in range(4)]
+    return limits, clocks(root)
+
+
+def clocks(root: Path) -> list[str]:
+    return [(root / CLOCK.format(cpu)).read_text().strip() for cpu in range(4)]
 
 
 UNTOUCHED = (["150000000", "180000000"] * 2, ["3800000"] * 4)
 
 
+WATTS, CLOCK_AND_WATTS = {"cpu_power_watts": [90.0]}, {"cpu_power_watts": [90.0], "cpu_max_mhz": [2000.0]}
+
+
 def test_caps_are_set_on_every_package_and_clock_and_restored(root):
-    caps = PowerCaps([Caps(90.0, 2000.0), Caps()], root)
-    assert caps.apply(Caps(90.0, 2000.0))
+    held = HeldControls(CLOCK_AND_WATTS, root)
+    both = (("cpu_power_watts", 90.0), ("cpu_max_mhz", 2000.0))
+    assert held.apply(both)
     assert values(root) == (["90000000"] * 4, ["2000000"] * 4)
-    assert not caps.apply(Caps(90.0, 2000.0))
-    assert caps.apply(Caps(90.0))
+    assert not held.apply(both)
+    assert held.apply(both[:1])
     assert values(root) == (["90000000"] * 4, UNTOUCHED[1])
-    assert caps.close() == []
+    assert held.close() == []
     assert values(root) == UNTOUCHED
 
 
-def test_a_clock_may_follow_its_cap_after_a_while(root):
+def test_what_cannot_be_restored_is_named_and_the_rest_is_restored(root):
+    held = HeldControls(CLOCK_AND_WATTS, root)
+    held.apply((("cpu_power_watts", 90.0), ("cpu_max_mhz", 2000.0)))
+    first = root / LIMIT.format(0, 0)
+    first.unlink()
+    first.mkdir()
+    (problem,) = held.close()
+    assert problem.startswith(f"cpu_power_watts could not be set back to 150000000 in {first}: ")
+    assert (root / LIMIT.format(1, 0)).read_text().strip() == "150000000"
+    assert clocks(root) == UNTOUCHED[1]
+
+
+def test_a_clock_may_follow_its_cap_after_a_while(root, monkeypatch):
     class Slow:
         label, clocks = "gpu 0", [1980.0, 1980.0, 1155.0]
 
@@ -86,46 +105,45 @@ def test_a_clock_may_follow_its_cap_after_a_while(root):
             pass
 
     gpu = Slow()
-    caps = PowerCaps([Caps(gpu_max_mhz=1200.0)], root, lambda: gpu)
-    assert caps.apply(Caps(gpu_max_mhz=1200.0))
+    monkeypatch.setattr(controls, "find_gpu", lambda environment=None: gpu)
+    held = HeldControls({"gpu_max_mhz": [1200.0]}, root)
+    assert held.apply((("gpu_max_mhz", 1200.0),))
     assert gpu.clocks == []
-    caps._lock.release()
+    assert held.close() == []
 
 
 def test_a_cap_that_does_not_hold_is_refused(root, monkeypatch):
-    caps = PowerCaps([Caps(90.0)], root)
-    monkeypatch.setattr(caps, "_set", lambda name, value: None)  # as firmware that ignores it
+    held = HeldControls(WATTS, root)
+    monkeypatch.setattr(controls.KernelFiles, "apply", lambda self, part, value: None)  # as firmware that ignores it
     with pytest.raises(StudyError, match=r"cpu_power_watts = 90 was .* 150 was"):
-        caps.apply(Caps(90.0))
-    caps.close()
+        held.apply((("cpu_power_watts", 90.0),))
+    held.close()
 
 
 @pytest.mark.parametrize(
-    ("caps", "sentence"),
+    ("wanted", "sentence"),
     [
-        (Caps(250.0), r"cpu_power_watts = 250 was .* 0 to 200"),
-        (Caps(None, 500.0), r"cpu_max_mhz = 500 was .* 800 to 3800"),
+        ({"cpu_power_watts": [250.0]}, r"cpu_power_watts = 250 was .* 0 to 200"),
+        ({"cpu_max_mhz": [500.0]}, r"cpu_max_mhz = 500 was .* 800 to 3800"),
     ],
 )
-def test_a_cap_that_the_machine_does_not_take_is_refused(root, caps, sentence):
+def test_a_cap_that_the_machine_does_not_take_is_refused(root, wanted, sentence):
     with pytest.raises(StudyError, match=sentence):
-        PowerCaps([caps], root)
+        HeldControls(wanted, root)
     assert values(root) == UNTOUCHED
-    PowerCaps([Caps(90.0)], root).close()
+    HeldControls(WATTS, root).close()
 
 
-def test_caps_are_refused_where_there_is_nothing_to_set(tmp_path):
+def test_caps_are_refused_where_there_is_nothing_to_set(tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
-    with pytest.raises(StudyError, match="cpu_power_watts cannot be set"):
-        PowerCaps([Caps(90.0)], tmp_path)
-    with pytest.raises(StudyError, match="cpu_max_mhz cannot be set"):
-        PowerCaps([Caps(None, 2000.0)], tmp_path)
 
     def no_gpu():
         raise MachineError("no GPU")
 
-    with pytest.raises(StudyError, match="gpu_power_watts cannot be set"):
-        PowerCaps([Caps(None, None, 300.0)], tmp_path, no_gpu)
+    monkeypatch.setattr(controls, "find_gpu", no_gpu)
+    for name in ("cpu_power_watts", "cpu_max_mhz", "gpu_power_watts"):
+        with pytest.raises(StudyError, match=f"{name} cannot be set"):
+            HeldControls({name: [1000.0]}, tmp_path)
 
 
 def test_caps_are_refused_where_only_root_may_set_them(root, monkeypatch):
@@ -135,21 +153,22 @@ def test_caps_are_refused_where_only_root_may_set_them(root, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_text", refuse)
         with pytest.raises(StudyError, match="only root may set cpu_power_watts"):
-            PowerCaps([Caps(90.0)], root)
+            HeldControls(WATTS, root)
 
 
 def test_limits_that_are_switched_off_are_refused(root):
     write(root, {"sys/class/powercap/intel-rapl:0/enabled": 0})
     with pytest.raises(StudyError, match="package 0"):
-        PowerCaps([Caps(90.0)], root)
+        HeldControls(WATTS, root)
 
 
-def test_one_sweep_at_a_time_holds_the_caps(root):
-    caps = PowerCaps([Caps(90.0)], root)
-    with pytest.raises(BusyError, match=rf"another sweep is using the caps of this machine: .*process {os.getpid()} "):
-        PowerCaps([Caps(80.0)], root)
-    caps.close()
-    PowerCaps([Caps(80.0)], root).close()
+def test_one_sweep_at_a_time_holds_the_controls(root):
+    held = HeldControls(WATTS, root)
+    another = rf"another sweep is using the controls of this machine: .*process {os.getpid()} "
+    with pytest.raises(BusyError, match=another):
+        HeldControls(WATTS, root)
+    held.close()
+    HeldControls(WATTS, root).close()
 
 
 @pytest.mark.parametrize("end", ["by itself", "by an error", "SIGINT", "SIGTERM", "SIGKILL"])
@@ -177,5 +196,5 @@ def test_a_gpu_whose_limit_may_not_be_set_is_refused(root, monkeypatch):
     monkeypatch.delitem(sys.modules, "pynvml", raising=False)
     monkeypatch.setenv("INVENTED_NVML", str(gpu_state(root / "gpu.json", permitted=False)))
     with pytest.raises(StudyError, match="only root may set gpu_power_watts"):
-        PowerCaps([Caps(None, None, 300.0)], root, find_gpu)
+        HeldControls({"gpu_power_watts": [300.0]}, root)
     sys.modules.pop("pynvml", None)
