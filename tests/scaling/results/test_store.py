@@ -104,6 +104,7 @@ def test_a_bad_line_in_the_middle_is_refused_with_its_number(store):
         stored_rows(store)
 
 
+@pytest.mark.slow  # only root can mount a disk
 def test_a_full_disk_loses_no_row(tmp_path):
     disk, many = tmp_path / "disk", [replace(one, started_at=str(number)) for number in range(10) for one in ROWS]
     disk.mkdir()
