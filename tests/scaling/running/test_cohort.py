@@ -79,7 +79,7 @@ def test_servers_of_later_launches_are_started_at_once_where_imports_take_long(m
     started, start = [], servers._start
     monkeypatch.setattr(servers, "_start", lambda *setup: started.append(setup[-1]) or start(*setup))
     path = tmp_path / "notes"
-    rows = rows_of(f"{FAULTY}:notes path={path}", (1,), start="fork", launches=3, rounds=1)
+    rows = rows_of(f"{FAULTY}:notes path='{path}'", (1,), start="fork", launches=3, rounds=1)
     assert {row.outcome.status for row in rows} == {"ok"}
     hashes = [line.split()[1] for line in path.read_text().splitlines()]
     assert len(set(hashes)) == len(rows) == 3
@@ -91,7 +91,7 @@ def test_processes_that_may_get_ready_in_company_do_so_at_the_same_time(monkeypa
     monkeypatch.setattr(LocalEngine, "_gets_ready_in_company", lambda self, point: True)
     monkeypatch.setattr(local, "ProcessSizes", lambda: ProcessSizes(1, 1))
     topology = read_topology()
-    workload = f"{FAULTY}:built_in_company folder={tmp_path} others=1"
+    workload = f"{FAULTY}:built_in_company folder='{tmp_path}' others=1"
     question = study(
         f"workloads = [{workload!r}]\ncores = 2\nintra = [1, 2]\ndesign = 'turns'\nlaunches = 1\ntimeout_seconds = 30",
         rounds=str(ROUNDS),

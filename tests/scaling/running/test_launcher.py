@@ -225,7 +225,7 @@ def test_a_run_of_a_process_with_many_open_files_is_read_to_its_end(high_descrip
 
 
 def test_a_daemon_does_not_outlive_its_run(row_of, tmp_path):
-    row = row_of(faulty(f"forks_a_daemon pids={tmp_path}"))
+    row = row_of(faulty(f"forks_a_daemon pids='{tmp_path}'"))
     assert row.outcome.status == "ok"
     assert not psutil.pid_exists(int((tmp_path / "daemon").read_text()))
 
@@ -289,7 +289,7 @@ def test_a_sweep_in_a_sweep_ends_with_all_its_processes(row_of, tmp_path, progra
 
 
 def test_a_run_killed_for_want_of_memory_says_so(row_of, small_memory_group):
-    outcome = row_of(faulty(f"eats_memory group={small_memory_group}")).outcome
+    outcome = row_of(faulty(f"eats_memory group='{small_memory_group}'")).outcome
     assert outcome.status == "failed"
     assert outcome.reason == "killed by signal 9 (SIGKILL): the machine or its control group ran out of memory"
 

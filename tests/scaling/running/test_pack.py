@@ -141,7 +141,7 @@ def test_where_one_replica_goes_wrong_its_sisters_are_ended_and_there_is_one_row
     how, status, reason, tmp_path
 ):
     timeout = 3 if how == "hangs" else 60
-    (row,) = rows_of(f"{FAULTY}:one_fails folder={tmp_path} how={how}", alone=True, timeout_seconds=timeout)
+    (row,) = rows_of(f"{FAULTY}:one_fails folder='{tmp_path}' how={how}", alone=True, timeout_seconds=timeout)
     assert row.outcome.status == status
     assert row.outcome.reason.startswith(("replica 1 of 2, on CPUs ", "replica 2 of 2, on CPUs "))
     assert reason in row.outcome.reason
@@ -150,13 +150,13 @@ def test_where_one_replica_goes_wrong_its_sisters_are_ended_and_there_is_one_row
 
 
 def test_a_replica_that_is_killed_for_want_of_memory_is_named(small_memory_group, tmp_path):
-    (row,) = rows_of(f"{FAULTY}:one_eats_memory folder={tmp_path} group={small_memory_group}", alone=True)
+    (row,) = rows_of(f"{FAULTY}:one_eats_memory folder='{tmp_path}' group='{small_memory_group}'", alone=True)
     assert row.outcome.status == "failed"
     assert "signal 9 (SIGKILL):" in row.outcome.reason
 
 
 def test_where_a_pack_fails_the_lone_replica_goes_on(tmp_path):
-    lone, row = rows_of(f"{FAULTY}:one_of_two_fails folder={tmp_path}")
+    lone, row = rows_of(f"{FAULTY}:one_of_two_fails folder='{tmp_path}'")
     assert (lone.outcome.status, row.outcome.status) == ("ok", "failed")
     assert len(lone.outcome.turns) == ROUNDS + 1
 
@@ -189,7 +189,7 @@ test_pack.rows_of(sys.argv[1], alone=True)
 def test_no_replica_outlives_a_sweep_that_was_killed(tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    sweep = subprocess.Popen([sys.executable, "-c", SWEEP, f"{FAULTY}:tells_and_hangs fifo={fifo}"], cwd=REPOSITORY)
+    sweep = subprocess.Popen([sys.executable, "-c", SWEEP, f"{FAULTY}:tells_and_hangs fifo='{fifo}'"], cwd=REPOSITORY)
     replicas: list[int] = []
     while len(replicas) < 2:
         replicas += map(int, fifo.read_text().split())
