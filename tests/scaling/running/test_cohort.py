@@ -178,7 +178,7 @@ def test_every_process_takes_a_turn_in_every_round(start):
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 def test_the_launch_of_a_program_is_one_turn_and_one_execution(start, tmp_path):
     log = tmp_path / "log"
-    rows = rows_of(f"command: sh -c 'mkdir $TMPDIR/own && echo {{cores}} >> {log}'", start=start)
+    rows = rows_of(f"command: sh -c 'mkdir $TMPDIR/own && echo {{cores}} >> \"{log}\"'", start=start)
     assert [row.outcome.status for row in rows] == ["ok", "ok"]
     assert [[(turn.round, turn.steps) for turn in row.outcome.turns] for row in rows] == [[(0, 0), (1, 1)]] * 2
     assert sorted(log.read_text().split()) == ["1", "2"]

@@ -179,8 +179,8 @@ def test_a_comparison_of_quotas_that_is_killed_leaves_no_group(tmp_path, own_loc
     """Only one of its variants has a quota, and not the study that its engine was opened for."""
     started = tmp_path / "started"
     os.mkfifo(started)
-    (tmp_path / "hangs.sh").write_text(f"echo > {started}; exec sleep 600")
-    (tmp_path / "study.toml").write_text(f'workloads = ["command: sh {tmp_path}/hangs.sh"]\ncores = 1')
+    (tmp_path / "hangs.sh").write_text(f"echo > '{started}'; exec sleep 600")
+    (tmp_path / "study.toml").write_text(f'workloads = ["command: sh '{tmp_path}/hangs.sh'"]\ncores = 1')
     command = [
         Path(sys.executable).with_name("scaling"),
         "compare",

@@ -76,7 +76,7 @@ def test_a_program_or_a_file_that_is_not_there_needs_nothing_imported(workload):
 def test_a_program_runs_forked_with_the_environment_its_row_says(tmp_path):
     shown = tmp_path / "seen"
     code = f"import os; open('{shown}', 'w').write(' '.join(os.environ))"
-    row = row_of(f'command: {sys.executable} -c "{code}"', start="fork", intra=2)
+    row = row_of(f"command: '{sys.executable}' -c \"{code}\"", start="fork", intra=2)
     assert row.outcome.status == "ok", row.outcome.reason
     assert row.run.start == "fork"
     seen = set(shown.read_text().split())

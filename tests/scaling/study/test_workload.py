@@ -37,7 +37,17 @@ def test_a_command_is_split_without_a_shell():
 
 
 @pytest.mark.parametrize(
-    "text", ["command:", "command: ./a {treads}", "command: 'a", "calibrated serial", "calibrated serial='0.2", "x:y", "a.py:", "calibrated =1"]
+    "text",
+    [
+        "command:",
+        "command: ./a {treads}",
+        "command: 'a",
+        "calibrated serial",
+        "calibrated serial='0.2",
+        "x:y",
+        "a.py:",
+        "calibrated =1",
+    ],
 )
 def test_an_entry_that_means_nothing_is_refused(text):
     with pytest.raises(StudyError):
