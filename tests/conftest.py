@@ -58,8 +58,8 @@ SLOW = (
 # Long tests that share nothing are handed out one by one, so that no process is left with all of them.
 ONE_BY_ONE = ("scaling/features/test_deleted.py",)
 
-# What takes real time whoever asks for it.
-SLOW_FIXTURES = {"browser", "second_user"}
+# What takes real time, or what only root can make, makes every test slow that asks for it.
+SLOW_FIXTURES = {"browser", "second_user", "control_groups", "small_memory_group", "one_cpu_quota", "small_disk"}
 
 # The extra that brings each package, by the name that it is imported by.
 IMPORTED_AS = {"nvidia-ml-py": "pynvml", "pyyaml": "yaml"}

@@ -1,6 +1,6 @@
 import json
-import shlex
 import os
+import shlex
 import signal
 import subprocess
 import sys
