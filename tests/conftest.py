@@ -9,7 +9,10 @@ A test that needs an extra which is not installed is skipped, with the name of t
     tox                                                     what is not slow, two at a time
     tox -e slow                                             what is slow
     tox -e frameworks                                       what needs torch and JAX
+    tox -e lowest, tox -e newest                            the lowest versions of packages, the newest Python
     tox -e coverage                                         branches that no test takes
+
+Modules, classes and tests run in an order that is new each time. `--randomly-seed=7` repeats that of seed 7.
 """
 
 import fcntl
