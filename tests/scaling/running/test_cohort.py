@@ -38,7 +38,14 @@ def nobody_is_left_behind():
 def rows_of(workload: str, counts: tuple[int, ...] = (1, 2), **keys: object) -> list[Row]:
     """The rows of a cohort of a workload for each mode, in the order of their cores."""
     topology = read_topology()
-    settings = {"rounds": ROUNDS, "turn_seconds": 0.05, "timeout_seconds": 60, "launches": 1, "design": "turns", **keys}
+    settings = {
+        "rounds": ROUNDS,
+        "turn_seconds": 0.05,
+        "timeout_seconds": 600,
+        "launches": 1,
+        "design": "turns",
+        **keys,
+    }
     # No rounds beyond those, however busy the machine is.
     settings = {"max_seconds": int(str(settings["rounds"])) * float(str(settings["turn_seconds"])), **settings}
     toml = f"workloads = {json.dumps([workload])}\ncores = {list(counts)}\nsize = 'small'"

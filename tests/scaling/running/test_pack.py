@@ -41,7 +41,14 @@ def nobody_is_left_behind() -> Iterator[None]:
 def rows_of(workload: str, *, alone: bool = False, **keys: object) -> list[Row]:
     """The rows of one replica and of two at once, each on one core, that take turns; of the pack `alone`."""
     topology = read_topology()
-    settings = {"rounds": ROUNDS, "turn_seconds": 0.1, "max_seconds": 0.3, "timeout_seconds": 60, "launches": 1, **keys}
+    settings = {
+        "rounds": ROUNDS,
+        "turn_seconds": 0.1,
+        "max_seconds": 0.3,
+        "timeout_seconds": 600,
+        "launches": 1,
+        **keys,
+    }
     toml = f"workloads = {json.dumps([workload])}\ncores = 1\nreplicas = 2\nsize = 'small'"
     question = study(toml, **{key: str(value) for key, value in settings.items()})
     lone, pack = sorted(plan(question, topology).runs, key=lambda run: run.point.replicas)[-2:]
