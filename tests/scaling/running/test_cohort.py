@@ -100,7 +100,7 @@ def test_processes_that_may_get_ready_in_company_do_so_at_the_same_time(monkeypa
     topology = read_topology()
     workload = f"{FAULTY}:built_in_company folder='{tmp_path}' others=1"
     question = study(
-        f"workloads = [{workload!r}]\ncores = 2\nintra = [1, 2]\ndesign = 'turns'\nlaunches = 1\ntimeout_seconds = 30",
+        f"workloads = [{workload!r}]\ncores = 2\nintra = [1, 2]\ndesign = 'turns'\nlaunches = 1\ntimeout_seconds = 600",
         rounds=str(ROUNDS),
         turn_seconds="0.02",
         max_seconds="0.06",
