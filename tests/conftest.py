@@ -9,7 +9,10 @@ A test that needs an extra which is not installed is skipped, with the name of t
     tox                                                     what is not slow, two at a time
     tox -e slow                                             what is slow
     tox -e frameworks                                       what needs torch and JAX
+    tox -e lowest, tox -e newest                            the lowest versions of packages, the newest Python
     tox -e coverage                                         branches that no test takes
+
+Modules, classes and tests run in an order that is new each time. `--randomly-seed=7` repeats that of seed 7.
 """
 
 import fcntl
@@ -59,8 +62,8 @@ SLOW = (
 # Long tests that share nothing are handed out one by one, so that no process is left with all of them.
 ONE_BY_ONE = ("scaling/features/test_deleted.py",)
 
-# What takes real time whoever asks for it.
-SLOW_FIXTURES = {"browser", "second_user"}
+# What takes real time, or what only root can make, makes every test slow that asks for it.
+SLOW_FIXTURES = {"browser", "second_user", "control_groups", "small_memory_group", "one_cpu_quota", "small_disk"}
 
 # The extra that brings each package, by the name that it is imported by.
 IMPORTED_AS = {"nvidia-ml-py": "pynvml", "pyyaml": "yaml"}

@@ -29,7 +29,7 @@ def rows_of(
     file = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0].removeprefix("tests/")
     assert in_company or not file or file in ALONE, "name this test's file in ALONE of tests/conftest.py"
     topology = read_topology()
-    settings = {"cores": 1, "launches": 1, "max_seconds": 0.05, "timeout_seconds": 60, **keys}
+    settings = {"cores": 1, "launches": 1, "max_seconds": 0.05, "timeout_seconds": 600, **keys}
     names = [workload] if isinstance(workload, str) else [] if isinstance(workload, Program) else workload
     question = study(f"workloads = {json.dumps(names or ['calibrated'])}", **{k: str(v) for k, v in settings.items()})
     if isinstance(workload, Program):

@@ -162,5 +162,5 @@ def test_the_first_commands_of_the_readme_measure_networks_and_run_the_tests_of_
         assert line.startswith(f"python3 -m venv {environment} && ")
     assert "pip install '.[report,tensorflow]'" in measures
     assert measures.endswith("scaling sweep quick\n")
-    assert tests.endswith("pip install tox && .venv-tests/bin/tox\n")
+    assert tests.endswith("pip install tox-uv && .venv-tests/bin/tox\n")
     assert "grep '^python3 -m venv .venv-tests' README.md" in (ROOT / ".ci" / "run").read_text()

@@ -123,7 +123,7 @@ def test_the_tutorial_can_be_followed(tmp_path):
     """Every command, in order; its shell blocks but the one that installs."""
     text = (DOCS / "tutorial.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)[1:]
-    (tmp_path / "scaling").write_text(f"#!/bin/sh\nexec {sys.executable} -c '{PROGRAM}' \"$@\"\n")
+    (tmp_path / "scaling").write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{PROGRAM}' \"$@\"\n")
     (tmp_path / "scaling").chmod(0o755)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(DOCS.parent)}
     shorter = "".join(blocks).replace("seq 1000000", "seq 100000")

@@ -1,5 +1,6 @@
 """Parts of every command that measures: notes and plan, progress, and at the end answers, points and the page."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -67,7 +68,8 @@ def report_note(results: Results) -> str:
     try:
         return f"the HTML report is {results.report()}"
     except Exception as error:
-        return f"no page was written ({error}); to try again, run `scaling report {results.path}`"
+        again = shlex.join(["scaling", "report", str(results.path)])
+        return f"no page was written ({error}); to try again, run `{again}`"
 
 
 def print_plan(job: Job) -> None:

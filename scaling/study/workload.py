@@ -1,6 +1,6 @@
 """Entries of a study's `workloads`: a name with options, a user's own file, or any program. Pure.
 
-calibrated serial=0.2          a workload of the catalogue, with options
+calibrated serial=0.2          a workload of the catalogue, with options; quotes hold a value with spaces together
 net.py:factory width=64        a factory in a user's own file
 command: ./prog -t {threads}   any program; a [[programs]] table can say more about one
 """
@@ -83,8 +83,9 @@ def workload(text: str) -> Workload:
         return Command(argv)
     file = FILE.match(text.strip())
     name = file[0] if file else (text.split() or [""])[0]
-    settings = text.strip().removeprefix(name).split()
-    options = tuple(_option(text, setting) for setting in settings)
+    settings = text.strip().removeprefix(name).strip()
+    words = split_line(f"workload '{text}'", settings) if settings else ()
+    options = tuple(_option(text, word) for word in words)
     path, colon, factory = name.rpartition(":")
     if name.endswith(".py"):
         return OwnFile(name, "", options)

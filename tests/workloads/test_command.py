@@ -13,7 +13,7 @@ from tests.runs import row_of, rows_of
 
 
 def python(code: str) -> str:
-    return f'command: {sys.executable} -c "{code}"'
+    return f"command: '{sys.executable}' -c \"{code}\""
 
 
 def outcome_of(code: str, **keys: Any) -> Outcome:
@@ -77,7 +77,7 @@ def test_a_program_is_told_the_items_that_count_which_grow_with_the_cores(scale,
 
 def test_what_prepares_a_program_and_its_warm_up_do_not_count(tmp_path):
     log = tmp_path / "log"
-    hooks = {hook: f"sh -c 'echo {hook} >> {log}'" for hook in ("setup", "prepare", "cleanup")}
+    hooks = {hook: f"sh -c 'echo {hook} >> \"{log}\"'" for hook in ("setup", "prepare", "cleanup")}
     outcome = outcome_of(f"open('{log}', 'a').write('run\\n')", **hooks, warmup=1, steps=2)
     assert len(outcome.step_seconds) == 2
     assert log.read_text().split() == ["setup", *["prepare", "run"] * 3, "cleanup"]
@@ -85,7 +85,7 @@ def test_what_prepares_a_program_and_its_warm_up_do_not_count(tmp_path):
 
 @pytest.mark.parametrize("warmup", [0, 1])
 def test_a_launch_that_fails_is_cleaned_up_too_and_says_why_it_failed(tmp_path, warmup):
-    cleanup = f"sh -c 'echo cleanup >> {tmp_path}/log; exit 7'"
+    cleanup = f"sh -c 'echo cleanup >> \"{tmp_path}/log\"; exit 7'"
     outcome = outcome_of("raise SystemExit(3)", cleanup=cleanup, warmup=warmup)
     assert outcome.reason.endswith("exited with status 3")
     assert (tmp_path / "log").read_text().split() == ["cleanup"]

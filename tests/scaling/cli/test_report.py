@@ -80,8 +80,10 @@ def test_a_page_that_cannot_be_made_fails_no_sweep(tmp_path, monkeypatch, error)
         raise error
 
     monkeypatch.setattr(Results, "report", refuse)
-    note = measuring.report_note(load(tmp_path))
-    assert note == f"no page was written ({error}); to try again, run `scaling report {tmp_path}`"
+    folder = tmp_path / "my results"
+    folder.mkdir()
+    note = measuring.report_note(load(folder))
+    assert note == f"no page was written ({error}); to try again, run `scaling report '{folder}'`"
 
 
 def test_links_in_a_received_folder_are_not_followed(small, tmp_path):

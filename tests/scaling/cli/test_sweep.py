@@ -204,9 +204,10 @@ def test_a_second_sweep_may_refuse_to_wait(folder, tmp_path):
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as first:
         read_until(first.stderr, "[1/")
         message = complaint(scaling("sweep", *SMALL, "-o", tmp_path / "other", "--no-wait"))
+        name = Path(f"/proc/{first.pid}/comm").read_text().strip()  # python, if its path has spaces
         first.send_signal(signal.SIGINT)
         first.stderr.read()
-    assert f"another sweep is measuring on this machine: process {first.pid} (scaling) of user" in message
+    assert f"another sweep is measuring on this machine: process {first.pid} ({name}) of user" in message
 
 
 @pytest.mark.parametrize(

@@ -104,19 +104,24 @@ def test_a_bad_line_in_the_middle_is_refused_with_its_number(store):
         stored_rows(store)
 
 
-def test_a_full_disk_loses_no_row(tmp_path):
-    disk, many = tmp_path / "disk", [replace(one, started_at=str(number)) for number in range(10) for one in ROWS]
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 16 kB."""
+    disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", disk], capture_output=True)
     need(mounted.returncode == 0, "the right to mount a small disk")
-    try:
-        store = Store(disk / "results")
-        with pytest.raises(StoreError, match="space left on device;"):
-            collections.deque(map(store.append, many))
-        kept_rows = stored_rows(store)
-        store.close()
-    finally:
-        subprocess.run(["umount", disk], check=True)
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_full_disk_loses_no_row(small_disk):
+    many = [replace(one, started_at=str(number)) for number in range(10) for one in ROWS]
+    store = Store(small_disk / "results")
+    with pytest.raises(StoreError, match="space left on device;"):
+        collections.deque(map(store.append, many))
+    kept_rows = stored_rows(store)
+    store.close()
     assert kept_rows
     assert kept_rows == many[: len(kept_rows)]
 

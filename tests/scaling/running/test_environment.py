@@ -124,7 +124,7 @@ def test_a_real_run_has_the_environment_its_row_says(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     shown = tmp_path / "seen"
     row = row_of(
-        f"command: {sys.executable} -c \"import os; open('{shown}', 'w').write(' '.join(os.environ))\"", intra=2
+        f"command: '{sys.executable}' -c \"import os; open('{shown}', 'w').write(' '.join(os.environ))\"", intra=2
     )
     seen = set(shown.read_text().split())
     said = {*(name for name, _ in row.environment), *row.left_out}

@@ -210,7 +210,7 @@ def test_a_run_of_a_process_with_many_open_files_is_read_to_its_end(high_descrip
 
 
 def test_a_daemon_does_not_outlive_its_run(row_of, tmp_path):
-    row = row_of(faulty(f"forks_a_daemon pids={tmp_path}"))
+    row = row_of(faulty(f"forks_a_daemon pids='{tmp_path}'"))
     assert row.outcome.status == "ok"
     assert not psutil.pid_exists(int((tmp_path / "daemon").read_text()))
 
@@ -220,14 +220,14 @@ LEAVES_ORPHANS = """
 for i in $(seq {orphans}); do (true &); done
 sleep 0.5
 sweep=$(cut -d ' ' -f 4 /proc/$PPID/stat)
-cat /proc/[0-9]*/stat 2> /dev/null | awk -v sweep=$sweep '$3 == "Z" && $4 == sweep' | wc -l > {log}
+cat /proc/[0-9]*/stat 2> /dev/null | awk -v sweep=$sweep '$3 == "Z" && $4 == sweep' | wc -l > '{log}'
 """
 
 
 @pytest.mark.parametrize("orphans", [200, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_orphans_that_have_ended_are_reaped_while_their_run_lasts(row_of, tmp_path, orphans):
     (path := tmp_path / "orphans.sh").write_text(LEAVES_ORPHANS.format(orphans=orphans, log=tmp_path / "zombies"))
-    row = row_of(f"command: sh {path}", timeout_seconds=300)
+    row = row_of(f"command: sh '{path}'", timeout_seconds=300)
     assert row.outcome.status == "ok", row.outcome
     assert int((tmp_path / "zombies").read_text()) <= 5
 
@@ -255,7 +255,7 @@ def test_processes_that_leave_their_parent_again_and_again_end_with_their_run(ro
     if not guarded:
         monkeypatch.setattr(control_groups, "_make_guard", lambda mark, root: None)
     (path := tmp_path / "bomb.py").write_text(BOMB)
-    row = row_of(f"command: {sys.executable} {path}", timeout_seconds=2)
+    row = row_of(f"command: '{sys.executable}' '{path}'", timeout_seconds=2)
     assert row.outcome.reason == "no answer within 2 s, so it was ended"
     assert not [one.pid for one in psutil.process_iter(["cmdline"]) if str(path) in (one.info["cmdline"] or ())]
 
@@ -263,10 +263,11 @@ def test_processes_that_leave_their_parent_again_and_again_end_with_their_run(ro
 @pytest.mark.slow
 @pytest.mark.parametrize("program", ["sleep 333.0625", "env -i sh -c 'setsid sleep 333.0625 & wait; sleep 333.0625'"])
 def test_a_sweep_in_a_sweep_ends_with_all_its_processes(row_of, tmp_path, program, temporary):
-    scaling = f"{Path(sys.executable).with_name('scaling')} run --cores 1 --launches 1 --no-report -o {tmp_path / 'in'}"
+    scaling = Path(sys.executable).with_name("scaling")
+    options = f"--cores 1 --launches 1 --no-report -o '{tmp_path / 'in'}'"
     path = tmp_path / "sweep.sh"
-    path.write_text(f"SCALING_LOCK={tmp_path / 'lock'} exec {scaling} -- {program}")
-    row = row_of(f"command: sh {path}", timeout_seconds=8)
+    path.write_text(f"SCALING_LOCK='{tmp_path / 'lock'}' exec '{scaling}' run {options} -- {program}")
+    row = row_of(f"command: sh '{path}'", timeout_seconds=8)
     assert row.outcome.reason == "no answer within 8 s, so it was ended"
     lines = [one.info["cmdline"] or [] for one in psutil.process_iter(["cmdline"])]
     assert not [words for words in lines if "333.0625" in words[1:2] or any(f"{tmp_path}" in word for word in words)]
@@ -274,7 +275,7 @@ def test_a_sweep_in_a_sweep_ends_with_all_its_processes(row_of, tmp_path, progra
 
 
 def test_a_run_killed_for_want_of_memory_says_so(row_of, small_memory_group):
-    outcome = row_of(faulty(f"eats_memory group={small_memory_group}")).outcome
+    outcome = row_of(faulty(f"eats_memory group='{small_memory_group}'")).outcome
     assert outcome.status == "failed"
     assert outcome.reason == "killed by signal 9 (SIGKILL): the machine or its control group ran out of memory"
 

@@ -21,7 +21,7 @@ from scaling.study.planning import Run, plan
 from scaling.study.programs import Program
 from tests.runs import row_of
 
-LITTERS = f'command: {sys.executable} -c "import tempfile; tempfile.mkdtemp()"'
+LITTERS = f"command: '{sys.executable}' -c 'import tempfile; tempfile.mkdtemp()'"
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_no_two_engines_share_a_scratch_folder():
 def test_a_program_gets_the_secret_that_its_row_leaves_out(tmp_path):
     shown = tmp_path / "seen"
     code = f"import sys; open('{shown}', 'w').write(sys.argv[1])"
-    row = row_of(f'command: {sys.executable} -c "{code}" --token=hunter2')
+    row = row_of(f"command: '{sys.executable}' -c \"{code}\" --token=hunter2")
     assert row.outcome.status == "ok"
     assert shown.read_text() == "--token=hunter2"
     assert "hunter2" not in row_to_json(row)

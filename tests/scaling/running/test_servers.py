@@ -100,7 +100,7 @@ def test_a_process_that_waits_for_its_next_run_is_taken_before_a_server_forks_on
 def test_a_program_runs_forked_with_the_environment_its_row_says(tmp_path):
     shown = tmp_path / "seen"
     code = f"import os; open('{shown}', 'w').write(' '.join(os.environ))"
-    row = row_of(f'command: {sys.executable} -c "{code}"', start="fork", intra=2)
+    row = row_of(f"command: '{sys.executable}' -c \"{code}\"", start="fork", intra=2)
     assert row.outcome.status == "ok", row.outcome.reason
     assert row.run.start == "fork"
     seen = set(shown.read_text().split())
@@ -111,7 +111,7 @@ def test_a_program_runs_forked_with_the_environment_its_row_says(tmp_path):
 def test_runs_of_a_launch_share_a_server_and_the_next_launch_has_another(tmp_path, plant):
     plant("import numpy.random")
     path = tmp_path / "notes"
-    rows = rows_of(f"{FAULTY}:notes path={path}", start="fork", modes='["train", "infer"]', launches=2)
+    rows = rows_of(f"{FAULTY}:notes path='{path}'", start="fork", modes='["train", "infer"]', launches=2)
     assert {row.outcome.status for row in rows} == {"ok"}
     pids, hashes, chances, paddings = zip(*map(str.split, path.read_text().splitlines()), strict=True)
     assert len(set(pids)) == len(set(chances)) == len(rows) == 6

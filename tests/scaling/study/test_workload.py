@@ -18,6 +18,12 @@ def test_a_file_and_a_function_make_a_users_own_workload():
     assert workload("nets/mine.py:build width=64") == OwnFile("nets/mine.py", "build", (("width", 64),))
 
 
+def test_the_value_of_an_option_may_have_spaces_in_quotes():
+    assert workload("calibrated serial='0.2 or more' work=4") == Named(
+        "calibrated", (("serial", "0.2 or more"), ("work", 4))
+    )
+
+
 @pytest.mark.parametrize("path", ["my nets/mine.py", "/a b/c  d/e.py", "a=b/mine.py", "my.python/mine.py"])
 def test_the_path_of_a_file_may_have_spaces(path):
     assert workload(f"{path}:build") == OwnFile(path, "build")
@@ -31,7 +37,17 @@ def test_a_command_is_split_without_a_shell():
 
 
 @pytest.mark.parametrize(
-    "text", ["command:", "command: ./a {treads}", "command: 'a", "calibrated serial", "x:y", "a.py:", "calibrated =1"]
+    "text",
+    [
+        "command:",
+        "command: ./a {treads}",
+        "command: 'a",
+        "calibrated serial",
+        "calibrated serial='0.2",
+        "x:y",
+        "a.py:",
+        "calibrated =1",
+    ],
 )
 def test_an_entry_that_means_nothing_is_refused(text):
     with pytest.raises(StudyError):

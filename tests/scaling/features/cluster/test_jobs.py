@@ -1,6 +1,7 @@
 """Jobs and their scripts through Parsl's providers; those of LSF and PBS as documented, through stubs."""
 
 import re
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -19,7 +20,8 @@ def stub(folder, name, printed="", status=0, error=""):
     """A program that notes how it was called, and prints what it is told."""
     path = folder / name
     code = (
-        f"#!{sys.executable}\nimport sys\n"
+        # The path of Python may have spaces, which no first line of a script can.
+        f"#!/bin/sh\n'''exec' '{sys.executable}' \"$0\" \"$@\"\n' '''\nimport sys\n"
         f"open({str(folder / 'called')!r}, 'a').write(' '.join([{name!r}, *sys.argv[1:]]) + '\\n')\n"
         f"sys.stdout.write({printed!r})\nsys.stderr.write({error!r})\nsys.exit({status})\n"
     )
@@ -123,7 +125,7 @@ COMMANDS = [
     "cd DIR",
     "module load python",
     'export JOBNAME="JOB"',
-    f"exec {sys.executable} -P -m scaling.features.cluster.node DIR",
+    f"exec {shlex.quote(sys.executable)} -P -m scaling.features.cluster.node DIR",
 ]
 
 

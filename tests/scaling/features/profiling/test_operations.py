@@ -41,7 +41,7 @@ def test_a_number_of_threads_that_is_none_is_refused_in_one_sentence(wish):
 
 def test_figures_of_a_profile_are_drawn_from_its_folder(tmp_path):
     completed = scaling("plot", SMALL, "op-tail", "op-similarity", "-o", tmp_path, "--format", "svg")
-    assert completed.stdout.split() == [f"{tmp_path}/op-tail.svg", f"{tmp_path}/op-similarity.svg"]
+    assert completed.stdout.splitlines() == [f"{tmp_path}/op-tail.svg", f"{tmp_path}/op-similarity.svg"]
 
 
 def test_networks_are_compared_with_the_ceilings_measured_beside_them(tmp_path):

@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def test_a_parameter_of_a_program_is_tuned_and_the_folder_is_one_of_results(tmp_
     assert first.startswith("best for latency: block 0.01: ")
     assert "fast as the default" in first
     assert " launches measured 3 of 3 settings" in done.stdout + done.stderr
-    assert f"taskset --cpu-list 0 {sys.executable}" in done.stdout
+    assert f"taskset --cpu-list 0 {shlex.quote(sys.executable)}" in done.stdout
     assert "subprocess.run(" in done.stdout
     rows = list(read_rows(folder))
     assert {row.run.cohort.name.partition("-")[0] for row in rows} == {"race", "confirmation"}
