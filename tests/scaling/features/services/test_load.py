@@ -65,6 +65,9 @@ def test_replicas_are_named_where_no_server_is_enough():
     size = smallest(service, Promise(40000.0, 0.01, "p99"))
     assert size.replicas > 1
     assert size.replicas * size.point.rate.low >= 40000.0
+    (one,) = services(summaries({point(1, 8): 1000.0}))
+    assert smallest(one, Promise(one.points[0].rate.low)).replicas == 1
+    assert smallest(one, Promise(one.points[0].rate.value)).replicas == 2
 
 
 def test_a_point_without_an_interval_promises_nothing_and_is_named_as_a_smaller_size():
