@@ -55,6 +55,8 @@ LIMIT_SECONDS = 120
 UNCHANGED_LIMIT_SECONDS = 900
 LARGEST_EQUIVALENT_SHARE = 0.05
 BASES = ("origin/main", "main")
+# Files of tests, or single tests in them.
+Tests = tuple[str, ...]
 
 
 class Outcome(StrEnum):
@@ -78,13 +80,8 @@ class Mutant:
     line: str
     replacement: str
     reason: str
-    tests: tuple[str, ...]
+    tests: Tests
     equivalent: str | None = None
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether its tests measure on this machine, so that no others may run beside them."""
-        return any(test.removeprefix("tests/").partition("::")[0] in ALONE for test in self.tests)
 
     def mutate(self, source: str) -> str:
         """The source of its module with the fault."""
@@ -222,7 +219,7 @@ def run(root: Path, mutants: Sequence[Mutant], report: Callable[[Result], None] 
             if mutant.tests in broken:
                 result = Result(mutant, Outcome.BROKEN, f"its tests fail without it: {broken[mutant.tests]}")
             else:
-                guard: AbstractContextManager[object] = one_at_a_time if mutant.is_alone else nullcontext()
+                guard: AbstractContextManager[object] = one_at_a_time if _measure(mutant.tests) else nullcontext()
                 with guard, _taken(copies) as copy:
                     result = _outcome(copy, mutant)
             report(result)
@@ -251,15 +248,30 @@ def _copy(root: Path, copy: Path) -> Path:
     return copy
 
 
-def _broken_tests(copies: "SimpleQueue[Path]", mutants: Sequence[Mutant]) -> dict[tuple[str, ...], str]:
-    """The tests that fail without any mutant: run all together and, if one fails, each set alone."""
+def _broken_tests(copies: "SimpleQueue[Path]", mutants: Sequence[Mutant]) -> dict[Tests, str]:
+    """The tests that fail without any mutant, with the end of their output."""
     sets = list(dict.fromkeys(mutant.tests for mutant in mutants))
-    union = list(dict.fromkeys(test for tests in sets for test in tests))
+    measuring = [tests for tests in sets if _measure(tests)]
+    others = [tests for tests in sets if not _measure(tests)]
+    parts = [[*measuring, *others[0::COPIES]], *(others[number::COPIES] for number in range(1, COPIES))]
+    with ThreadPoolExecutor(COPIES) as workers:
+        found = list(workers.map(lambda part: _broken_among(copies, part), filter(None, parts)))
+    return {tests: output for broken in found for tests, output in broken.items()}
+
+
+def _broken_among(copies: "SimpleQueue[Path]", sets: Sequence[Tests]) -> dict[Tests, str]:
+    """The same among some tests: all are run together and, if one fails, each set alone."""
+    together = list(dict.fromkeys(test for tests in sets for test in tests))
     with _taken(copies) as copy:
-        if _run_tests(copy, union, UNCHANGED_LIMIT_SECONDS)[0] == pytest.ExitCode.OK:
+        if _run_tests(copy, together, UNCHANGED_LIMIT_SECONDS)[0] == pytest.ExitCode.OK:
             return {}
         ran = {tests: _run_tests(copy, tests) for tests in sets}
     return {tests: output for tests, (code, output) in ran.items() if code != pytest.ExitCode.OK}
+
+
+def _measure(tests: Tests) -> bool:
+    """Whether tests measure on this machine, so that no others that do may run beside them."""
+    return any(file.removeprefix("tests/") in ALONE for file in _files(tests))
 
 
 def _outcome(copy: Path, mutant: Mutant) -> Result:
