@@ -5,6 +5,7 @@ import pytest
 from benchmarks.shared.machines import machine, study
 from scaling.errors import StudyError
 from scaling.study.planning import plan
+from scaling.study.programs import Program
 from scaling.study.spec import (
     Study,
     Turns,
@@ -224,6 +225,18 @@ def test_the_turns_of_a_launch_end_with_its_longest_time(most, turns):
 def obstacle(old: str, new: str) -> str | None:
     before, after = study(old), study(new)
     return incompatibility(before, after, plan(after, machine()).drops(plan(before, machine())))
+
+
+def test_the_last_turn_must_end_within_the_longest_time_and_a_program_has_one():
+    question = study("turn_seconds = 0.6\nmax_seconds = 1.0\nrounds = 5")
+    assert turns_of(question) == Turns(1, 0.6, 1)
+    several = replace(question, max_seconds=60.0)
+    assert turns_of(several) == Turns(5, 0.6, turns_of(several).most_rounds)
+    assert turns_of(several, Program(name="sort", command="sort")) == Turns(1, 0.6, 1)
+
+
+def test_a_value_named_twice_is_measured_once():
+    assert study("cores = [4, 2, 4]\nsmt = [1, 1]").cores == (4, 2)
 
 
 def test_the_same_study_goes_on():
