@@ -177,11 +177,6 @@ def test_a_quota_that_limits_nothing_is_left_out_and_said():
     assert planned.notes == ("a quota of 1.5 CPUs does not limit 1 CPU, so that point is left out",)
 
 
-def test_a_quota_of_all_cpus_is_measured():
-    runs = plan(study("cores = [2]\nquota = [2.0]"), machine(2)).runs
-    assert {(run.point.cores, run.point.quota) for run in runs} == {(1, None), (2, 2.0)}
-
-
 def test_replicas_may_fill_the_machine():
     runs = plan(study("cores = [2]\nreplicas = [2, 3]"), machine(4)).runs
     assert {run.point.replicas for run in runs if run.point.cores == 2} == {1, 2}
@@ -245,11 +240,6 @@ def test_every_block_holds_every_point_once_and_one_core_closes(launches, cores,
     closing = runs[launches * len(points) :]
     assert {run.point for run in closing} == {point for point in points if point.cores == 1}
     assert max(Counter(run.key for run in runs).values()) == 1
-
-
-def test_every_block_has_an_order_of_its_own():
-    runs = plan(study("cores = [1, 2, 3, 4]\nlaunches = 5"), machine(4)).runs
-    assert len({tuple(run.point.cores for run in runs if run.launch == launch) for launch in range(1, 6)}) > 2
 
 
 def test_the_order_is_the_seeds():
