@@ -63,7 +63,7 @@ SLOW = (
 ONE_BY_ONE = ("scaling/features/test_deleted.py",)
 
 # What takes real time, or what only root can make, makes every test slow that asks for it.
-SLOW_FIXTURES = {"browser", "second_user", "control_groups", "small_memory_group", "one_cpu_quota", "small_disk"}
+SLOW_FIXTURES = {"browser", "second_user", "groups_can_be_made", "small_memory_group", "one_cpu_quota", "small_disk"}
 
 # The extra that brings each package, by the name that it is imported by.
 IMPORTED_AS = {"nvidia-ml-py": "pynvml", "pyyaml": "yaml"}

@@ -140,10 +140,14 @@ def option_name(parameter: str) -> str:
 
 def refuse_idle(when: str, **options: object) -> None:
     """Refuse options that would change nothing; an option that was left out is None, False or empty."""
-    if idle := [option_name(name) for name, value in options.items() if value not in (None, False, "")]:
+    if idle := [option_name(name) for name, value in options.items() if not _is_left_out(value)]:
         raise ScalingError(
             f"{' and '.join(idle)} would change nothing {when}; leave {'it' if len(idle) == 1 else 'them'} out"
         )
+
+
+def _is_left_out(value: object) -> bool:
+    return value is None or value is False or value == ""
 
 
 def check_target(target: float | None) -> None:

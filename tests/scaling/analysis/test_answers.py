@@ -78,6 +78,11 @@ def test_a_bound_of_a_disturbed_point_is_an_answer_where_there_is_no_curve():
     assert (found.code, found.cores, found.at_least) == (AnswerCode.GIVE, 4, True)
 
 
+def test_of_several_bounds_the_one_that_pays_most_is_given_not_the_largest_speedup():
+    found = answer_of(launches_of({1: 4.0}) + launches_of({2: 2.2, 8: 1.6}, Doubt(rules.STEAL, 0.3)))
+    assert (found.cores, found.at_least) == (2, True)
+
+
 def test_disturbed_points_are_no_answer_and_say_by_what():
     found = answer_of(launches_of({1: 1.9, 2: 1.0}, Doubt(rules.STEAL, 0.3)))
     assert (found.code, found.is_answer, found.verdict) == (AnswerCode.NO_ANSWER, False, Verdict.DISTURBED)

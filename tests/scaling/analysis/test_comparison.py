@@ -126,6 +126,9 @@ def test_results_made_in_turns_with_each_other_are_compared_cohort_by_cohort():
     (difference,) = compare(one, other).differences
     assert (difference.pairs, difference.verdict) == (8, Change.SLOWER)
     assert difference.ratio.low < 1.05 < difference.ratio.high
+    load = (Doubt(rules.FOREIGN_LOAD, 0.3),)
+    loaded = summarize(replace(launch, doubts=load) for launch in one[0].used)
+    assert compare(loaded, other).differences == (replace(difference, first=loaded[0]),)  # a disturbance met both
     apart = [summarize([replace(launch, cohort=None) for launch in side[0].used]) for side in (one, other)]
     (difference,) = compare(*apart).differences
     assert (difference.pairs, difference.verdict) == (None, Change.NONE_SHOWN)
@@ -214,6 +217,16 @@ def test_what_others_took_of_a_side_is_no_difference():
     assert difference.adjusted < 0.05
     assert difference.ratio.low < 1.0
     assert difference.verdict is Change.NONE_SHOWN
+
+
+@pytest.mark.parametrize(("stolen", "gate"), [(0.0, Gate.FAILED), (0.05, Gate.PASSED)])
+def test_a_gate_passes_if_the_cpu_time_that_others_took_may_explain_the_rest_above_the_margin(stolen, gate):
+    taken = (TurnTimes(1, 1.0, 0.0, stolen=stolen),)
+    one, other = (
+        summarize(Launch(POINTS[0], number, change * (1 + number / 1e4), turns=taken) for number in range(1, 9))
+        for change in (1.0, 1.08)
+    )
+    assert compare(one, other, margin=0.05).gate is gate
 
 
 @pytest.mark.parametrize(

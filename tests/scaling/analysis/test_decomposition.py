@@ -9,7 +9,7 @@ from scaling.analysis import rules
 from scaling.analysis.rules import Doubt
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, summarize
-from scaling.analysis.turns import Adjusted
+from scaling.analysis.turns import Adjusted, TurnTimes
 
 ONE, TWO, SIXTEEN = (point(cores) for cores in (1, 2, 16))
 ABOUT = (0.99, 1.0, 1.01, 1.0)
@@ -113,6 +113,14 @@ def test_a_baseline_has_lost_nothing_by_definition():
         end for part in (at_one.decomposition.idle, at_one.decomposition.computation) for end in (part.low, part.high)
     } == {0.0}
     assert at_one.decomposition.cpu_utilisation.value == pytest.approx(0.9, rel=1e-4)
+
+
+def test_cpu_time_that_others_took_of_a_point_may_be_why_its_cores_were_idle():
+    one, known = launches(ONE, 1.0, 1.0), lost(launches(ONE, 1.0, 1.0), launches(TWO, 0.75, 1.3)).decomposition
+    taken = (TurnTimes(1, 1.0, 0.0, stolen=0.05),)
+    parts = lost(one, launches(TWO, 0.75, 1.3, turns=taken)).decomposition
+    assert (parts.idle.value, parts.idle.high) == (known.idle.value, known.idle.high)
+    assert 1 - parts.idle.low == pytest.approx((1 - known.idle.low) / 0.95)
 
 
 def test_one_launch_has_parts_without_an_interval():

@@ -147,6 +147,12 @@ def test_a_window_too_short_for_averaged_power_has_that_of_instants():
     assert integrated_joules(series, [(0.2, 1.2)]) == pytest.approx(200.0)
 
 
+def test_averaged_power_is_that_of_the_whole_window_although_its_means_cover_less():
+    times = [0.1 * at for at in range(40)]
+    series = PowerSeries(times, [None] * 40, [200.0] * 40, mean_watts=[90.0] * 40, averaged_seconds=1.0)
+    assert integrated_joules(series, [(0.2, 2.7)]) == pytest.approx(2.5 * 90.0)
+
+
 def test_means_that_are_those_of_instants_are_no_means():
     times, watts = [0.1 * at for at in range(41)], [300.0 if at % 10 else 100.0 for at in range(41)]
     series = PowerSeries(times, [None] * 41, watts, mean_watts=watts, averaged_seconds=1.0)
@@ -185,6 +191,7 @@ def test_the_energy_of_a_step_is_that_of_all_parts():
 def test_the_energy_is_not_known_where_that_of_a_part_is_not():
     assert launch_energy([meter("package", 500.0), meter("gpu", None)]) is None
     assert launch_energy([]) is None
+    assert launch_energy([meter("package", 500.0, idle_watts=20.0), meter("dram", 100.0)]).net_joules is None
 
 
 def test_that_of_the_board_counts_where_there_is_no_other():

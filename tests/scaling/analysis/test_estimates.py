@@ -37,6 +37,10 @@ def test_a_single_slow_launch_hardly_moves_the_location():
     assert location([1.0, 1.01, 0.99, 1.0, 1.02, 5.0]).value == pytest.approx(1.01, abs=0.01)
 
 
+def test_the_interval_of_few_launches_contains_a_slow_one_that_students_does_not():
+    assert location([1.0, 1.0, 1.0, 1.0, 1.1]).high == pytest.approx(1.1)
+
+
 def test_from_six_launches_on_the_interval_is_that_of_the_signed_rank_test():
     values = [exp(value / 100) for value in (1, 3, 4, 6, 7, 9)]
     assert (location(values).low, location(values).high) == (pytest.approx(exp(0.01)), pytest.approx(exp(0.09)))
@@ -110,6 +114,11 @@ def test_an_interval_reaches_as_far_as_an_error_that_all_values_share():
     further = Estimate(2.0, 1.9, 2.1).reach_further(Reach(down=0.1, up=0.3))
     assert (further.value, further.low, further.high) == (2.0, pytest.approx(1.71), pytest.approx(3.0))
     assert Estimate(2.0).reach_further(Reach(0.1, 0.1)) == Estimate(2.0)
+
+
+def test_a_ratio_is_lowest_with_the_lowest_time_above_and_the_highest_below():
+    reach = Reach(0.1, 0.2).over(Reach(0.3, 0.4))
+    assert (reach.down, reach.up) == pytest.approx((1 - 0.9 * 0.6, 1 - 0.8 * 0.7))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Replicas as one run: the window in which all run, what each did in it, how fair that was and how late each began."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,6 +82,19 @@ def test_a_step_that_is_cut_by_the_window_counts_by_its_part():
     # Of the second's latency the step that lies wholly in the window tells.
     assert merged.turns[1].steps == 3
     assert merged.pack.slowest_over_fastest == pytest.approx(1 / 1.5)
+
+
+def test_turns_count_by_their_windows_and_the_latest_start_is_the_worst():
+    def two_turns(cpu: str, first: float, second: float) -> ReplicaRun:
+        turns = [Turn(0, 1, 0, 1.0), Turn(1, 10, 0, 1.0), Turn(2, 5, 0, 2.0)]
+        begun = [(5.0, 6.0), (10.0 + first, 11.0 + first), (20.0 + second, 22.0 + second)]
+        spans = [TurnSpan(began, began, ended) for began, ended in begun]
+        return replace(replica(cpu, []), step_seconds=[1.0, *[0.1] * 10, *[0.4] * 5], turns=turns, spans=spans)
+
+    pack = merge([two_turns("0", 0.0, 0.0), two_turns("1", 0.1, 0.4), two_turns("2", 0.1, 0.4)]).pack
+    assert pack.windows == pytest.approx((0.9, 1.6))
+    assert pack.items_per_second == pytest.approx(3 * (40 * 0.9 + 10 * 1.6) / 2.5)
+    assert pack.worst_start_skew == pytest.approx(0.25)
 
 
 def test_replicas_that_never_ran_at_once_have_no_window():

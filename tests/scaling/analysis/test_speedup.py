@@ -106,6 +106,7 @@ def test_levels_of_smt_are_compared_over_one_core_with_one_thread():
     assert by_size[2, 2].common_speedup.value == pytest.approx(2.5)
     assert by_size[2, 2].common_efficiency.value == pytest.approx(1.25)
     assert by_size[2, 1].common_speedup == by_size[2, 1].speedup
+    assert by_size[2, 2].smt_yield.value == pytest.approx(1.25)
     alone = ratios(*[group for group in made if group[0].point.smt == 2])
     assert [one.common_speedup for one in alone] == [None, None]
 

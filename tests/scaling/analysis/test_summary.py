@@ -111,8 +111,11 @@ def test_a_point_with_two_undisturbed_launches_has_a_bound_and_is_in_no_fit():
 
 def test_a_point_is_disturbed_where_half_of_what_it_lacks_was():
     one, other, failed = launches(1.0, 1.01, None)
-    (summary,) = summarize([one, replace(other, doubts=(LOAD,)), failed])
+    disturbed = replace(other, doubts=(LOAD,))
+    (summary,) = summarize([one, disturbed, failed])
     assert (summary.verdict, summary.failures) == (Verdict.DISTURBED, ("no",))
+    (summary,) = summarize([one, disturbed, failed, replace(failed, number=4)])
+    assert summary.verdict is Verdict.NOT_VALID
 
 
 def test_launches_of_another_point_are_neither_used_nor_a_bound():
@@ -168,9 +171,13 @@ def test_launches_that_ran_apart_are_their_own_turns():
 
 
 def test_a_caution_is_said_and_takes_nothing_away():
-    caution = Doubt(rules.LOAD_ELSEWHERE, 0.5)
-    (summary,) = summarize([replace(launch, doubts=(caution,)) for launch in launches(1.0, 1.01, 0.99)])
-    assert (summary.verdict, summary.left_out, names(summary)) == (Verdict.OK, 0, ["load elsewhere"])
+    made = [
+        replace(launch, doubts=(Doubt(rules.LOAD_ELSEWHERE, amount),))
+        for launch, amount in zip(launches(1.0, 1.01, 0.99), (0.4, 0.5, 0.3), strict=True)
+    ]
+    (summary,) = summarize(made)
+    assert (summary.verdict, summary.left_out) == (Verdict.OK, 0)
+    assert summary.doubts == (Doubt(rules.LOAD_ELSEWHERE, 0.5, launches=3, of=3),)
 
 
 def test_a_launch_at_a_lower_clock_than_the_others_is_left_out():
@@ -178,6 +185,7 @@ def test_a_launch_at_a_lower_clock_than_the_others_is_left_out():
     made = [replace(launch, mhz=mhz) for launch, mhz in zip(launches(1.0, 1.0, 1.2, 1.01), clocks, strict=True)]
     (summary,) = summarize(made)
     assert (summary.left_out, names(summary)) == (1, ["clock drop"])
+    assert summary.doubts[0].amount == pytest.approx(1 - 2500 / 3010)
 
 
 def test_quantiles_are_of_all_steps_of_launches_disturbed_or_not_with_an_interval_over_launches():
@@ -203,6 +211,11 @@ def test_launches_under_a_quota_are_not_adjusted_to_the_cpu_time_that_it_left_th
     (summary,) = summarize(made)
     assert (summary.verdict is Verdict.DISTURBED) == (quota is not None)
     assert any(doubt.rule is rules.ADJUSTED for doubt in summary.doubts) == (quota is None)
+    quiet = [
+        replace(launch, number=9 + launch.number, turns=(turn(1, 0.2), turn(2, 0.21, 0.05))) for launch in made[:3]
+    ]
+    (summary,) = summarize([*made, *quiet])
+    assert (summary.verdict, summary.left_out) == (Verdict.OK, 5)  # with enough quiet launches none is adjusted
 
 
 @pytest.mark.parametrize("figures", [(1.0, 1.03, 1.02, 1.06, 1.05), (2.0, 1.9, 2.1), (1.0, 1.0, 1.0, 1.1)])
@@ -228,6 +241,8 @@ def test_runs_of_another_tool_have_no_partners():
     foreign = [replace(launch, witnessed=False) for launch in above]
     apart = estimates.ratio([1.0, 1.3, 1.1], [2.0, 2.1, 2.9])
     assert launch_ratio(foreign, below, lambda launch: launch.seconds) == apart
+    foreign = [replace(launch, witnessed=False) for launch in below]
+    assert launch_ratio(above, foreign, lambda launch: launch.seconds) == apart
     assert launch_ratio(above, below, lambda launch: launch.seconds) != apart
 
 
@@ -253,3 +268,9 @@ def test_a_point_drifts_whether_it_becomes_slower_or_faster(sign):
     moving = [exp(sign * (0.02 * number + 0.0001 * (number % 2))) for number in range(6)]
     (summary,) = summarize(launches(*moving))
     assert summary.drift == pytest.approx(exp(sign * 0.1) - 1, rel=0.01)
+
+
+def test_a_drift_that_chance_explains_is_no_drift():
+    scattered = launches(1.0, 1.3, 0.9, 1.2)
+    assert drift(scattered)[0].value > 1 + rules.DRIFT.limit
+    assert summarize(scattered)[0].drift is None

@@ -203,6 +203,7 @@ def test_a_launch_is_moved_to_where_nothing_is_taken():
     assert adjusted is not None
     assert adjusted.seconds == pytest.approx(1.0, rel=0.05)
     assert abs(log(adjusted.seconds)) < adjusted.uncertain < adjusted.correction
+    assert adjusted.uncertain == pytest.approx((by.reach + by.value / 2) * 1.75)
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,11 @@ def test_every_disturbance_has_its_name(seen, doubt):
 def test_more_threads_than_asked_for_are_seen_in_the_cpu_time():
     assert names(QUIET, intra=1, inter=1) == ["threads exceeded"]
     assert names(QUIET, intra=2, inter=1) == []
+    assert names(QUIET, intra=1, inter=2) == []  # each of two ops at once has a thread
+
+
+def test_threads_that_outnumber_their_cpus_wait_for_each_other():
+    assert names({**QUIET, "busy_threads": 4, "run_queue_wait_seconds": 20.0}) == []
 
 
 def test_the_threads_of_a_pipeline_are_not_among_those_of_the_framework():

@@ -39,6 +39,12 @@ def test_both_get_as_many_launches_as_can_show_a_difference_unless_a_number_is_g
     assert [one.study.launches for one in job.jobs] == [2, 2]
 
 
+def test_variants_of_a_study_apart_take_turns(tmp_path):
+    (tmp_path / "apart.toml").write_text('workloads = "calibrated"\ncores = 1\ndesign = "apart"\nlaunches = 2\n')
+    job = prepare_comparison(tmp_path / "apart.toml", ("intra=1", "intra=2"), tmp_path / "out")
+    assert [(one.study.design, one.study.launches) for one in job.jobs] == [("turns", LAUNCHES)] * 2
+
+
 @pytest.mark.parametrize(
     ("variants", "message"),
     [
@@ -62,9 +68,9 @@ def test_rows_of_both_have_the_users_variables_only_in_full(tmp_path, full, monk
 
 
 def test_rows_of_both_share_cohorts_and_the_same_again_makes_none(tmp_path):
-    job = prepare_comparison("quick", ("seed=1", "seed=1"), tmp_path, (*TINY, "launches=1"))
+    job = prepare_comparison("quick", ("intra=1", "intra=2"), tmp_path, (*TINY, "launches=1"))
     (difference,) = carry_out_comparison(job, None, True, Monitor()).differences
-    assert difference.pairs == 1
+    assert (difference.pairs, difference.first.point.intra, difference.second.point.intra) == (1, 1, 2)
     rows = [list(read_rows(one.folder)) for one in job.jobs]
     assert [len(side) for side in rows] == [1, 1]
     assert rows[0][0].run.cohort == rows[1][0].run.cohort

@@ -72,6 +72,9 @@ def test_several_series_make_a_table(tmp_path):
     path.write_text("series,cores,throughput\n" + rows)
     completed = scaling("capacity", path, "--throughput", 100)
     assert completed.stdout.splitlines()[0].startswith("give rays ")
+    one_of_two = scaling("capacity", path, "--throughput", 200, "--json")
+    assert one_of_two.returncode == 1
+    assert [one["status"] for one in json.loads(one_of_two.stdout)["answers"]] == ["ok", "not reachable"]
     assert len(json.loads(scaling("fit", path, "--json").stdout)["series"]) == 2
 
 
@@ -85,6 +88,13 @@ def test_capacity_prints_limits_to_deploy(sixteen_cores, form, size):
     assert mentions(completed.stdout, "train 9 cores: … 99 % … 4.9 items/s")
     assert size in completed.stdout.splitlines()
     assert scaling("capacity", sixteen_cores, "--throughput", 7000, "--format", form).returncode in (0, 1)
+
+
+def test_a_replica_has_its_price_beside_its_cores_and_a_gpu_only_if_it_uses_one(sixteen_cores):
+    question = ("capacity", sixteen_cores, "--throughput", 4.9, "--core-hour", 0.5, "--replica-hour", 2)
+    (size,) = (one["allocation"] for one in json_of(*question, "--gpu-hour", 7)["answers"])
+    price = 2 + 0.5 * size["cores"]
+    assert size["cost_per_million"] == pytest.approx(size["cpu_hours_per_million"] * price / size["cores"])
 
 
 def test_limits_to_deploy_need_no_question_and_no_folder(csv):

@@ -25,6 +25,15 @@ def test_every_format_has_a_file_of_its_own(tmp_path):
     assert json.loads((folder / "rows.json").read_text())["schema"] == SCHEMA
 
 
+def test_personal_data_are_exported_only_in_full(tmp_path):
+    folder = folder_of(tmp_path / "a", swept_rows())
+    variables = []
+    for options in ((), ("--full",)):
+        scaling("export", folder, "--format", "json", *options)
+        variables.append([row["environment"] for row in json.loads((folder / "rows.json").read_text())["rows"]])
+    assert [{*map(str, one)} for one in variables] == [{"{}"}, {"{'PATH': '/usr/bin'}"}]
+
+
 def test_a_file_of_another_tool_has_no_runs_to_export(tmp_path):
     (tmp_path / "t.csv").write_text("cores,seconds\n1,4\n2,2\n")
     refused = scaling("export", tmp_path / "t.csv", "--format", "json", "-o", tmp_path / "out.json")

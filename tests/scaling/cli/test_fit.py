@@ -22,6 +22,13 @@ def test_fit_has_a_line_per_series_and_with_verbose_a_sentence(csv):
     assert "\x1b" not in completed.stdout
 
 
+def test_a_file_has_room_for_every_interval_however_narrow_the_terminal(csv, monkeypatch):
+    wide = scaling("fit", csv(RAYTRACER)).stdout
+    monkeypatch.setenv("COLUMNS", "40")
+    assert scaling("fit", csv(RAYTRACER)).stdout == wide
+    assert wide.count(" to ") == 4
+
+
 def test_fit_of_a_folder_finds_the_law_it_was_made_from(sixteen_cores):
     (series,) = json_of("fit", sixteen_cores)["series"]
     described = series["name"], series["law"], series["description"]

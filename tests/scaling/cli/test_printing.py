@@ -77,6 +77,17 @@ def test_control_characters_never_reach_a_terminal(tmp_path, capsys):
     assert "\x1b" not in scaling("show", bad).stderr
 
 
+@pytest.mark.parametrize(("verbose", "shown"), [(False, ["a", "b", "1 more note with -v"]), (True, ["a", "b", "c"])])
+def test_the_first_notes_are_printed_and_with_verbose_all(capsys, verbose, shown):
+    printing.print_most_important(["a", "b", "c"], verbose, most=2)
+    assert capsys.readouterr().err.splitlines() == [f"scaling: {note}" for note in shown]
+
+
+def test_a_script_reads_json_from_one_line(capsys):
+    printing.print_document({"a": [1, {"b": 2.5}]})
+    assert capsys.readouterr().out == '{"a":[1,{"b":2.5}]}\n'
+
+
 def test_commands_print_through_this_module_only():
     callers = {
         path.name

@@ -173,6 +173,8 @@ def test_cached_files_leave_room_in_the_memory_of_a_group(tmp_path, texts):
 def test_a_group_that_counts_no_cache_has_only_what_it_does_not_use(tmp_path):
     used = {f"{V2}/a/b/memory.max": "1000\n", f"{V2}/a/b/memory.current": "900\n"}
     assert memory_headroom(write(tmp_path, UNDER_V2 | used)) == 100
+    fuller = {f"{V2}/a/memory.max": "2000\n", f"{V2}/a/memory.current": "1970\n"}
+    assert memory_headroom(write(tmp_path, UNDER_V2 | used | fuller)) == 30
     assert memory_headroom(tmp_path / "without groups") == inf
 
 

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.shared.power import packages, write
 from scaling.errors import MachineError
 from scaling.machine.gpus import find_gpu
-from scaling.machine.power import find_meters, package_cpus
+from scaling.machine.power import LimitFile, common_range, find_meters, package_cpus
 
 
 def test_packages_and_their_dram_are_meters_and_cores_are_not(tmp_path):
@@ -115,3 +115,12 @@ def test_a_gpu_counts_energy_or_shows_its_power_alone(invented_gpu):
 def test_a_gpu_that_is_not_there_is_refused(invented_gpu):
     with pytest.raises(MachineError, match="GPU cannot be read"):
         find_gpu({"CUDA_VISIBLE_DEVICES": "3"})
+
+
+def test_a_limit_must_be_one_that_every_package_accepts():
+    files = [
+        LimitFile(Path(name), "1", 1, low, high)
+        for name, low, high in (("a", 10, 100), ("b", 20, 90), ("c", None, None))
+    ]
+    assert common_range(files) == (20, 90)
+    assert common_range(files[2:]) == (None, None)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 
 from scaling.errors import MachineError
-from scaling.machine.sysfs import read_topology
+from scaling.machine import sysfs
+from scaling.machine.sysfs import read_machine, read_topology
 from scaling.machine.topology import CoreType, Node, parse_list
 from tests.scaling.machine.hwloc import lstopo
 from tests.scaling.machine.invented import (
@@ -237,6 +238,14 @@ def test_a_damaged_recording_of_a_process_is_refused_too(damage):
 )
 def test_the_processor_is_named_where_the_kernel_names_it(cpuinfo, model):
     assert read_back(TWO_SOCKETS, {"proc/cpuinfo": cpuinfo}).cpu_model == model
+
+
+def test_machines_with_the_same_gibibytes_of_memory_have_the_same_fingerprint(monkeypatch):
+    def fingerprint(kib: int) -> str:
+        monkeypatch.setattr(sysfs, "named_lines", lambda path: {"MemTotal": f"{kib} kB"})
+        return read_machine(topology_of(HYBRID)).fingerprint
+
+    assert fingerprint(64 << 20) == fingerprint((64 << 20) - 5000) != fingerprint(128 << 20)
 
 
 def test_this_machine_can_be_read():

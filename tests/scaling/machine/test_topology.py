@@ -120,6 +120,11 @@ def test_facts_survive_json(machine):
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
 
 
+def test_a_machine_without_core_types_has_cores_of_one_kind():
+    assert made(*map(CpuMasks, range(4))).facts()["core_kinds"] == 1
+    assert topology_of(HYBRID).facts()["core_kinds"] == 2
+
+
 def test_facts_count_unlike_cores():
     facts = topology_of(HYBRID).facts()
     assert facts["cores_by_smt"] == {"1": 8, "2": 4}

@@ -9,7 +9,7 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.sizing.question import Basis, Grounds
 from scaling.api.results import load
-from scaling.reporting.answers import size_sentence
+from scaling.reporting.answers import StudyAnswer, size_sentence, study_answer_facts
 from tests.scaling.reporting.results import assert_question
 
 POINT = replace(first_run().point, workload="prog", mode="run")
@@ -53,6 +53,12 @@ BLANK = SizeAnswer(None, POINT, AnswerCode.NO_ANSWER)
 )
 def test_an_answer_is_one_sentence(answer, sentence):
     assert size_sentence(answer) == sentence
+
+
+@pytest.mark.parametrize(("answer", "size"), [(replace(GIVEN, threads=2), (8, 2)), (BLANK, (None, None))])
+def test_an_answer_without_a_size_has_no_threads(answer, size):
+    facts = study_answer_facts(StudyAnswer("cores", "prog", answer.code, "", answer.is_answer, answer))
+    assert (facts["cores"], facts["threads"]) == size
 
 
 def test_the_study_s_own_question_is_answered():

@@ -1,5 +1,7 @@
 """Sentence, table, facts and sizes say the same numbers of a curve."""
 
+import re
+from dataclasses import replace
 from math import inf
 from typing import get_args
 
@@ -19,6 +21,7 @@ from scaling.analysis.curves.fit import (
     fit,
 )
 from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.series import Observation, Series
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import (
@@ -26,10 +29,12 @@ from scaling.reporting.fits import (
     SERIES,
     caution_lines,
     caution_sentence,
+    description_words,
     fit_facts,
     fit_sentence,
     fits_table,
     karp_flatt_line,
+    serial_sentence,
     truth_lines,
 )
 from scaling.reporting.page.tables import answer_line
@@ -88,6 +93,21 @@ def test_facts_match_their_schema_with_a_point_for_every_count_to_twice_the_most
     assert facts["measured"] == list(map(int, fitted.counts))
     assert facts["described_within"] == fitted.described_within
     assert [one["cores"] for one in facts["karp_flatt"]] == [cores for cores in facts["measured"] if cores > 1]
+
+
+def test_a_serial_fraction_and_a_limit_known_to_a_factor_of_three_are_in_the_sentence_and_others_are_not():
+    known = fit(EXACT.series)
+    assert re.search(r"serial, at most .* times one core$", serial_sentence(known) or "")
+    known.__dict__["speedup_limit"] = Estimate(10.0, 2.0, 40.0)
+    assert "times one core" not in serial_sentence(known)
+    vague = replace(EXACT, contention=np.geomspace(0.01, 0.9, len(EXACT.contention)))
+    assert "serial" not in serial_sentence(vague)
+
+
+def test_a_law_that_is_off_by_less_than_a_percent_is_not_off_by_nothing():
+    known = fit(EXACT.series)
+    known.__dict__["described_within"] = 0.004
+    assert description_words(known).endswith("to within 0.4 %")
 
 
 def test_what_is_without_limit_is_null_in_facts():

@@ -63,7 +63,7 @@ def test_a_part_that_chance_may_have_made_is_not_named():
     one, two = points((2, 0.5, 2.0))
     wide = replace(two.decomposition.idle, value=0.02, low=-0.01, high=0.05)
     chance = with_decomposition(two, idle=wide)
-    assert loss_sentences([one, chance])[0].startswith("simulated train: at 2 cores")
+    assert loss_sentences([one, chance])[0].startswith("simulated train: at 2 cores no loss is shown")
 
 
 def test_what_made_computation_slower_is_named_where_it_was_counted():

@@ -1,14 +1,24 @@
+from collections import Counter
 from dataclasses import replace
+from operator import attrgetter
 
-from benchmarks.shared.machines import AmdahlMachine, machine, study
-from scaling.analysis.comparison import compare_backends
+import pytest
+
+from benchmarks.shared.machines import HOST, AmdahlMachine, machine, study
+from scaling.analysis import rules
+from scaling.analysis.comparison import Comparison, compare, compare_backends
+from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.speedup import speedups
-from scaling.analysis.summary import summarize
+from scaling.analysis.summary import Launch, summarize
 from scaling.reporting.losses import loss_sentences
 from scaling.reporting.points import (
     BARS,
     backends_table,
+    census_notes,
+    comparison_answer,
+    comparison_facts,
     flat_sections,
+    gate_sentence,
     point_remarks,
     points_table,
     sections_notes,
@@ -19,6 +29,7 @@ from scaling.reporting.points import (
 from scaling.reporting.words import point_words, text_lines
 from scaling.results.evaluation import sections_of
 from scaling.results.rows import launch_of
+from scaling.results.store import RowCensus
 from scaling.study.planning import plan
 from tests.scaling.reporting.results import made, stolen
 
@@ -126,6 +137,61 @@ def test_a_doubt_about_many_points_is_one_sentence_about_the_worst():
     remarks = point_remarks(speedups(summarize(map(launch_of, rows))))
     (disturbed,) = (remark for remark in remarks if "used its CPUs in every turn" in remark)
     assert disturbed.endswith("(in 3 of 3 launches); also at 1 other point")
+    amounts = {1: 0.3, 2: 0.9, 4: 0.6}
+    launches = [
+        replace(one, doubts=(Doubt(rules.LOAD_ELSEWHERE, amounts[one.point.cores]),)) for one in map(launch_of, rows)
+    ]
+    (elsewhere,) = (one for one in point_remarks(speedups(summarize(launches)), [Verdict.OK]) if "elsewhere" in one)
+    assert elsewhere.startswith("calibrated train, 2 cores, compact: ")
+    assert "0.90 CPUs" in elsewhere
+
+
+MEASURED = sorted({run.point for run in plan(study("cores = [1, 2, 4]"), machine(4)).runs}, key=attrgetter("cores"))
+
+
+def compared(*changes: float, margin: float | None = None, doubts: tuple[Doubt, ...] = ()) -> Comparison:
+    """Points that take so many times as long in the second results."""
+    sides = [
+        summarize(
+            Launch(point, number, factor * (1 + number / 1e3), doubts=against)
+            for point, factor in zip(MEASURED, factors, strict=True)
+            for number in range(1, 9)
+        )
+        for factors, against in (((1.0,) * 3, ()), (changes, doubts))
+    ]
+    return compare(*sides, margin)
+
+
+def test_the_largest_change_of_a_comparison_may_be_a_gain():
+    answer = comparison_answer(compared(1.1, 0.7, 1.05))
+    assert "calibrated train, 2 cores, compact, 30.0% faster" in answer
+
+
+def test_a_gate_that_failed_names_the_slowest_point():
+    assert "at 2 points; the largest change: calibrated train, 2 cores" in gate_sentence(
+        compared(1.1, 1.3, 1.0, margin=0.05)
+    )
+
+
+def test_a_gate_that_passed_names_the_slowdown_that_it_cannot_rule_out():
+    comparison = compared(1.01, 1.03, 0.9, margin=0.05)
+    reach = comparison.differences[1].ratio.high - 1
+    assert reach > 0.03
+    assert gate_sentence(comparison).endswith(f"intervals reach up to {100 * reach:+.1f} %")
+    assert f"{100 * reach:.1f}" != "3.0"
+
+
+def test_the_facts_of_a_comparison_have_both_sides_and_a_ratio_where_there_is_one():
+    fact = comparison_facts(compared(1.1, 0.7, 1.05))["points"][1]
+    assert (fact["first_seconds"], fact["second_seconds"], fact["ratio"]) == pytest.approx((1.0, 0.7, 0.7), rel=1e-2)
+    bound = comparison_facts(compared(1.1, 0.7, 1.05, doubts=(Doubt(rules.STEAL, 0.4),)))["points"][1]
+    assert (bound["ratio"], bound["ratio_low"], bound["ratio_high"]) == (None, None, None)
+
+
+def test_machines_of_a_folder_are_named_by_their_processors():
+    census = RowCensus(machines=Counter({HOST: 2, replace(HOST, host="lent", cpu_model=None, fingerprint="f" * 16): 1}))
+    (note,) = census_notes(census)
+    assert "2 runs on pretend (Amdahl 470), 1 run on lent (x86_64)" in note
 
 
 def test_the_table_has_the_sections_of_the_study_over_the_wall_time_on_the_most_cores():

@@ -9,7 +9,15 @@ from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import RULES, Doubt, Verdict
 from scaling.analysis.speedup import ScalingPoint, speedups
 from scaling.analysis.summary import HostSlowdown, Launch, summarize
-from scaling.reporting.quantities import doubt_words, slowdown_words, verdict_counts, verdict_words
+from scaling.reporting.quantities import (
+    doubt_words,
+    ends,
+    is_slower,
+    slowdown_words,
+    step_cell,
+    verdict_counts,
+    verdict_words,
+)
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
 
@@ -63,6 +71,22 @@ def test_the_width_of_an_imprecise_point_is_the_one_that_makes_it_so():
     step = Estimate(1.0, 0.8, 1.3)
     wide = replace(two, summary=replace(two.summary, step=step, verdict=Verdict.IMPRECISE))
     assert verdict_words(wide) == "imprecise (± 25.0 %)"
+
+
+def test_a_disturbed_step_time_is_an_upper_bound():
+    assert step_cell(at_two(0.6, 0.5, 0.55, doubts=(STEAL,)).summary) == "≤ 500 ms"
+    assert step_cell(at_two(0.5).summary) == "500 ms"
+
+
+def test_the_ends_of_an_interval_have_keys_of_their_own():
+    assert ends("x", Estimate(2.0, 1.0, 3.0)) == {"x": 2.0, "x_low": 1.0, "x_high": 3.0}
+    assert ends("x", None) == {"x": None, "x_low": None, "x_high": None}
+
+
+def test_a_tenth_of_slow_turns_makes_a_point_slower():
+    assert is_slower(HostSlowdown(1.0, 1.0, 1.2, 0.5, 10))
+    assert not is_slower(HostSlowdown(1.0, 1.0, 1.05, 0.5, 10))
+    assert not is_slower(None)
 
 
 def test_verdicts_are_counted_from_good_to_bad():

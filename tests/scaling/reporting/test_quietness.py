@@ -6,7 +6,7 @@ import pytest
 
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import HostSlowdown, summarize
-from scaling.reporting.quietness import quietness_sentence, quietness_table
+from scaling.reporting.quietness import quietness_facts, quietness_sentence, quietness_table
 from scaling.results.rows import launch_of
 from tests.scaling.reporting.results import made
 
@@ -45,3 +45,5 @@ def test_a_point_without_a_quiet_turn_has_no_ratios_in_the_table():
     busy, never = quietness_table(on_host(BUSY, NEVER)).rows
     assert busy[1:6] == ("10", "50 %", "× 1.00", "× 1.10", "× 1.40")
     assert never[1:6] == ("10", "0 %", "-", "-", "-")
+    busy, never = (point["host"] for point in quietness_facts(on_host(BUSY, NEVER))["points"])
+    assert [(host["p50"], host["quiet_share"]) for host in (busy, never)] == [(1.1, 0.5), (None, 0.0)]

@@ -1,4 +1,4 @@
-from math import inf
+from math import inf, nan
 
 import pytest
 
@@ -10,9 +10,12 @@ from scaling.reporting.words import (
     estimate_facts,
     figure,
     interval_alone,
+    json_text,
     long_duration,
     markdown_lines,
+    memory,
     percent,
+    share,
     text_lines,
     with_interval,
 )
@@ -97,6 +100,15 @@ def test_an_interval_alone_is_its_two_ends():
 def test_scripts_read_nothing_for_what_is_unknown_or_without_limit():
     assert estimate_facts(Estimate(6.0, 5.0, inf)) == {"value": 6.0, "low": 5.0, "high": None}
     assert estimate_facts(None) == {"value": None, "low": None, "high": None}
+
+
+def test_json_has_nothing_for_a_number_that_is_not_finite():
+    assert json_text({"a": [inf, 1.5], "b": {"c": nan}}) == '{"a":[null,1.5],"b":{"c":null}}'
+
+
+def test_shares_are_percentages_and_memory_is_in_powers_of_two():
+    assert [share(ratio) for ratio in (0.0612, 1.0)] == ["6.1 %", "100.0 %"]
+    assert [memory(size) for size in (3 << 28, 5 << 28)] == ["768 MiB", "1.25 GiB"]
 
 
 def test_a_cell_of_markdown_is_text():

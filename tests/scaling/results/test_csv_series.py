@@ -31,6 +31,7 @@ def test_repeated_rows_are_launches(read):
 def test_throughput_is_turned_into_seconds(read):
     (series,) = read("cores,throughput\n1,4\n2,8\n")
     assert [point.launch_seconds for point in series.observations] == [(0.25,), (0.125,)]
+    assert (series.unit, read("cores,seconds\n1,4\n")[0].unit) == ("units", "runs")
 
 
 def test_one_core_count_is_enough_to_be_read(read):

@@ -5,9 +5,10 @@ import pytest
 from benchmarks.shared.devices import pretend_study
 from benchmarks.shared.devices import rows as device_rows
 from benchmarks.shared.machines import HOST, AmdahlMachine, machine, row, study
+from scaling.analysis.series import series_key
 from scaling.reporting.points import evaluation_notes
 from scaling.results import evaluation as evaluation_module
-from scaling.results.evaluation import SECTIONS, FirstSeries, Spread, evaluate, sections_of
+from scaling.results.evaluation import SECTIONS, FirstSeries, Spread, evaluate, first_series, sections_of
 from scaling.results.machine_file import read_machine_file
 from scaling.results.rows import Sections, row_identity
 from scaling.results.store import Folder, Store
@@ -48,6 +49,13 @@ def test_levels_of_smt_have_a_curve_each_and_landmarks_together(tmp_path):
     assert [one.series.key.smt for one in evaluation.fits] == [1, 2]
     (limits,) = evaluation.limits
     assert limits.fit.levels == evaluation.fits
+
+
+@pytest.mark.parametrize(("most", "kept"), [(4, 4), (3, 2), (2, 2), (1, 2)])
+def test_the_first_series_have_all_their_levels_of_smt(tmp_path, most, kept):
+    rows = swept("smt = [1, 2]\nitems = [1, 2]\ncores = [1, 2]\nlaunches = 1", smt=2)
+    part = first_series(evaluate(folder(rows, tmp_path, smt=2)), most)
+    assert len({series_key(point.summary.point) for point in part.points}) == len(part.fits) == kept
 
 
 def test_points_left_out_and_series_not_fitted_are_said(tmp_path):

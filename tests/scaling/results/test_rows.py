@@ -12,14 +12,17 @@ from benchmarks.shared import packs
 from benchmarks.shared.machines import first_run, row
 from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.device_profile import DeviceProfile, DriverCall
-from scaling.analysis.turns import Turn
+from scaling.analysis.turns import EXECUTIONS, Turn
 from scaling.analysis.witness import Witness
 from scaling.errors import OtherSchemaError, StoreError
 from scaling.results.rows import (
     SCHEMA,
+    Figure,
     ProgramFile,
+    Row,
     Sections,
     launch_of,
+    quiet_steps,
     row_from_facts,
     row_from_json,
     row_to_json,
@@ -333,20 +336,61 @@ def test_a_launch_stands_for_the_mean_of_its_steady_steps():
 
 
 def test_a_run_that_ran_apart_is_one_turn_as_disturbed_as_its_witness_says():
-    made = row(step_seconds=(0.5, 0.5))
+    made = row(step_seconds=(9.0, 0.5, 0.5), warmup_steps=1)
     (turn,) = launch_of(replace(made, witness=Witness(steal_seconds=0.5))).turns
     assert (turn.round, turn.quiet) == (1, False)
     assert turn.disturbance == pytest.approx(0.5 - 0.01 * len(made.run.flat_cpus) ** 0.5)
+    by_parent = Witness(cpu_seconds=0.3, parent_cpu_seconds=0.5, busy_seconds=0.8)
+    (turn,) = launch_of(replace(made, witness=by_parent)).turns
+    assert (turn.foreign, turn.quiet) == (pytest.approx(0.0), True)
 
 
 def test_a_run_that_took_turns_counts_its_quiet_ones_and_is_judged_by_them():
     turns = (Turn(0, 1, 0, 9.0), Turn(1, 2, 1, 1.0, steal_seconds=0.9), Turn(2, 2, 1, 1.1, steal_seconds=0.0))
-    made = row(step_seconds=(9.0, 8.0, 0.9, 8.0, 1.1), turns=turns)
-    cohort = Cohort("together", 2)
-    launch = launch_of(replace(made, run=replace(made.run, cohort=cohort), witness=Witness(steal_seconds=0.9)))
+    made = row(step_seconds=(9.0, 8.0, 0.9, 8.0, 1.1), turns=turns, sections=Sections(run=2.1))
+    cohort, loud = Cohort("together", 2), Witness(cpu_seconds=0.1, busy_seconds=2.0, steal_seconds=0.9)
+    launch = launch_of(replace(made, run=replace(made.run, cohort=cohort), witness=loud))
     assert (launch.seconds, launch.steps, launch.cohort) == (1.1, 2, "together")
+    assert quiet_steps(made) == [1.1]
     assert [turn.quiet for turn in launch.turns] == [False, True]
     assert [doubt.rule.code for doubt in launch.doubts] == ["few-steps"]
+
+
+def codes(made: Row) -> list[str]:
+    return [doubt.rule.code for doubt in launch_of(made).doubts]
+
+
+@pytest.mark.parametrize(("quota", "share"), [(None, None), (0.5, 0.25)])
+def test_a_point_with_a_quota_is_throttled_as_requested(quota, share):
+    made = row(replace(first_run(), point=replace(first_run().point, quota=quota)), sections=Sections(run=0.3))
+    made = replace(made, witness=Witness(throttled_periods=1, quota_periods=4))
+    assert launch_of(made).throttled_share == share
+    assert ("throttled" in codes(made)) is (quota is None)
+
+
+def test_every_replica_of_a_pack_has_the_threads_of_its_setting():
+    pack = replace(first_run().point, replicas=2, cores=2, intra=2, inter=1)
+    made = row(replace(first_run(), point=pack, cpus=((0,), (1,), (2,), (3,))), sections=Sections(run=1.0))
+    assert "threads-exceeded" not in codes(replace(made, witness=Witness(cpu_seconds=3.9)))
+    assert "threads-exceeded" in codes(replace(made, witness=Witness(cpu_seconds=4.9)))
+
+
+def test_two_speeds_are_a_doubt_about_a_run_that_took_no_turns():
+    steps = (1.0,) * 10 + (2.0,) * 10
+    assert "no-steady-state" in codes(row(step_seconds=steps))
+    turns = (Turn(1, 10, 0, 10.0), Turn(2, 10, 0, 20.0))
+    assert "no-steady-state" not in codes(row(step_seconds=steps, turns=turns))
+
+
+def test_a_figure_that_a_workload_reports_is_that_of_its_median_step():
+    assert launch_of(row(figures=(Figure("p99", (1.0, 2.0, 9.0)),))).figures == {"p99": 2.0}
+
+
+@pytest.mark.parametrize(("process_seconds", "whole", "busy"), [(0.1, True, 3.0), (1.0, False, None)])
+def test_the_cpu_time_of_a_program_that_reports_its_own_time_is_not_known(process_seconds, whole, busy):
+    made = row(step_seconds=(0.1,), ended_by=EXECUTIONS)
+    launch = launch_of(replace(made, witness=Witness(cpu_seconds=0.3, process_seconds=process_seconds)))
+    assert (launch.whole_process, launch.cpus_busy) == (whole, busy and pytest.approx(busy))
 
 
 def test_the_rate_of_a_round_is_that_of_its_settled_steps():

@@ -77,6 +77,8 @@ def test_the_analysis_sees_the_steady_plain_steps_beside_the_traced_ones():
         plain_step_seconds=(0.9,) * 4,
     )
     assert trace_of(FAILED) is None
+    strayed = replace(TRACED.row, witness=replace(TRACED.row.witness, cpus_at_end="9"))
+    assert trace_of(replace(TRACED, row=strayed)).quiet is False
 
 
 def test_a_line_is_a_row_with_the_traced_steps():

@@ -24,7 +24,7 @@ V2 = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cgroup.subtree_control": "cpu
 
 
 @pytest.fixture
-def control_groups():
+def groups_can_be_made():
     """This machine lets us make groups with a quota and groups for processes."""
     need(_can_make_groups(), "root, or the controllers cpu and pids delegated")
 
@@ -110,7 +110,7 @@ def real_guard(mark: str) -> Path:
     return Path(groups.guard)
 
 
-@pytest.mark.usefixtures("control_groups")
+@pytest.mark.usefixtures("groups_can_be_made")
 def test_all_processes_of_a_real_guard_are_killed_except_the_spared():
     guard = real_guard("test-guard")
     try:
@@ -131,7 +131,7 @@ def test_all_processes_of_a_real_guard_are_killed_except_the_spared():
     assert not guard.exists()
 
 
-@pytest.mark.usefixtures("control_groups")
+@pytest.mark.usefixtures("groups_can_be_made")
 def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
     groups = ControlGroups([0.05], "test-real")
     made = groups.make(0.05)
@@ -152,7 +152,7 @@ def test_a_process_in_a_real_group_is_throttled_and_the_kernel_counts_it():
     assert not Path(made).exists()
 
 
-@pytest.mark.usefixtures("control_groups")
+@pytest.mark.usefixtures("groups_can_be_made")
 def test_groups_that_a_sweep_has_left_are_removed_by_its_mark():
     groups = ControlGroups([1.0], "test-left")
     made, other = groups.make(1.0), ControlGroups([1.0], "test-other").make(1.0)
@@ -162,7 +162,7 @@ def test_groups_that_a_sweep_has_left_are_removed_by_its_mark():
     remove_all("test-other")
 
 
-@pytest.mark.usefixtures("control_groups")
+@pytest.mark.usefixtures("groups_can_be_made")
 def test_a_run_under_a_quota_is_throttled_and_its_row_counts_the_periods():
     rows = rows_of("calibrated work=1", quota=0.1, max_seconds=0.4, in_company=True)
     (free,) = {row.run.point.quota: row for row in rows if row.run.point.quota is None}.values()
@@ -177,7 +177,7 @@ def test_a_run_under_a_quota_is_throttled_and_its_row_counts_the_periods():
     assert not any([*parent.glob("scaling-quota-*")] for parent in quota_parents(Path("/")))
 
 
-@pytest.mark.usefixtures("control_groups")
+@pytest.mark.usefixtures("groups_can_be_made")
 def test_a_comparison_of_quotas_that_is_killed_leaves_no_group(tmp_path, own_lock):
     """Only one of its variants has a quota, and not the study that its engine was opened for."""
     started = tmp_path / "started"

@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.errors import StudyError
-from scaling.study.keys import parse_duration
+from scaling.study.keys import parse_duration, quotas
 from scaling.study.limits import LONGEST_TOML
 from scaling.study.spec import study_from_toml
 
@@ -70,3 +70,7 @@ def test_a_setting_beyond_what_anybody_writes_is_refused_in_one_short_sentence(s
     with pytest.raises(StudyError) as refused:
         study_from_toml('workloads = ["calibrated"]', "source", [setting])
     assert len(str(refused.value)) < 400
+
+
+def test_a_quota_may_be_in_thousandths_of_a_cpu():
+    assert quotas(["1500m", 0.5, "none"]) == [1.5, 0.5, "none"]

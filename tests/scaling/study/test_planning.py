@@ -23,6 +23,14 @@ def core_counts(toml: str, **shape: float) -> list[int]:
     return sorted({run.point.cores for run in plan(study(toml), machine(**shape)).runs})
 
 
+def test_a_point_knows_its_baseline_its_usable_cores_and_what_is_measured_of_it():
+    point = replace(plan(study(), machine(1)).runs[0].point, cores=4, smt=2, replicas=3, quota=2.5)
+    assert point.baseline == replace(point, cores=1, replicas=1, quota=None)
+    assert (point.usable_cores, replace(point, quota=9.0).usable_cores) == (7.5, 12)
+    beside = replace(point, replicas=2, beside="other", quota=None)
+    assert (beside.measured_replicas, beside.usable_cores, beside.baseline.beside) == (1, 4, None)
+
+
 @pytest.mark.parametrize(("cores", "counts"), [(1, [1]), (2, [1, 2]), (6, [1, 2, 4, 6]), (16, [1, 2, 4, 8, 16])])
 def test_doubling_goes_up_to_what_the_machine_has(cores, counts):
     assert core_counts("", cores=cores) == counts
@@ -169,6 +177,11 @@ def test_a_quota_that_limits_nothing_is_left_out_and_said():
     assert planned.notes == ("a quota of 1.5 CPUs does not limit 1 CPU, so that point is left out",)
 
 
+def test_replicas_may_fill_the_machine():
+    runs = plan(study("cores = [2]\nreplicas = [2, 3]"), machine(4)).runs
+    assert {run.point.replicas for run in runs if run.point.cores == 2} == {1, 2}
+
+
 def test_quotas_take_turns_with_their_baseline():
     (series,) = planning.series_of_points(run.point for run in plan(study("quota = [0.5, 1]"), machine(2)).runs)
     assert {(point.cores, point.quota) for point in series} == {(1, None), (1, 0.5), (1, 1.0), (2, 0.5), (2, 1.0)}
@@ -204,6 +217,10 @@ def test_a_study_that_fits_any_machine_stays_below_the_quota_and_says_so():
     made = plan(study(), machine(8, quota_cpus=2.5))
     assert {run.point.cores for run in made.runs} == {1, 2}
     assert "ends at 2 cores" in made.notes[0]
+
+
+def test_cores_of_two_threads_use_up_a_quota_twice_as_fast():
+    assert core_counts('cores = "all"\nsmt = [2]', cores=4, smt=2, quota_cpus=5.0) == [1, 2]
 
 
 def test_a_quota_below_one_cpu_leaves_nothing_to_measure():

@@ -4,7 +4,7 @@ from benchmarks.shared.machines import machine
 from scaling.errors import StudyError
 from scaling.study.axes import PROGRAM_MODE
 from scaling.study.planning import plan
-from scaling.study.programs import Program, fill, fixed_threads, program_name
+from scaling.study.programs import FromShell, Program, fill, fixed_threads, from_shell, program_name
 from scaling.study.spec import Study, incompatibility, study_from_toml, study_to_toml
 
 TOML = """
@@ -153,3 +153,12 @@ def test_a_folder_takes_further_programs_but_none_that_was_described_otherwise()
 )
 def test_a_number_of_threads_that_follows_no_cores_is_found(line, fixed):
     assert fixed_threads(line.split()) == fixed
+
+
+def test_a_variable_from_the_shell_must_have_the_value_that_its_study_was_begun_with():
+    begun = from_shell({"A": "1"}, "A", FromShell())
+    assert begun.value_in({"A": "1"}, "A") == "1"
+    with pytest.raises(StudyError, match="different value"):
+        begun.value_in({"A": "2"}, "A")
+    with pytest.raises(StudyError, match="is not set there"):
+        FromShell().value_in({"B": "1"}, "A")

@@ -5,6 +5,7 @@ import pytest
 from benchmarks.shared.machines import machine, study
 from scaling.errors import StudyError
 from scaling.study.planning import plan
+from scaling.study.programs import Program
 from scaling.study.spec import (
     Study,
     Turns,
@@ -224,6 +225,16 @@ def test_the_turns_of_a_launch_end_with_its_longest_time(most, turns):
 def obstacle(old: str, new: str) -> str | None:
     before, after = study(old), study(new)
     return incompatibility(before, after, plan(after, machine()).drops(plan(before, machine())))
+
+
+def test_a_program_that_every_launch_executes_anew_has_one_turn():
+    question = study("turn_seconds = 0.5\nmax_seconds = 60\nrounds = 5")
+    assert turns_of(question).rounds == 5
+    assert turns_of(question, Program(name="sort", command="sort")) == Turns(1, 0.5, 1)
+
+
+def test_a_value_named_twice_is_measured_once():
+    assert study("cores = [4, 2, 4]\nsmt = [1, 1]").cores == (4, 2)
 
 
 def test_the_same_study_goes_on():

@@ -66,3 +66,10 @@ def test_an_entry_that_means_nothing_is_refused(text):
 def test_a_workload_that_is_not_there_is_refused_before_anything_runs(text, message):
     with pytest.raises(StudyError, match=message.replace("?", r"\?")):
         check_workloads(replace(study(), workloads=(text,)), read_catalogue())
+
+
+def test_a_parameter_may_be_true_or_false_a_number_or_a_word():
+    assert workload("net a=true b=false c=2 d=0.5 e=x").options == (
+        *(("a", True), ("b", False)),
+        *(("c", 2), ("d", 0.5), ("e", "x")),
+    )

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.shared.launches import TO_16, Truth, blocked_series, series
 from scaling.analysis.curves.draws import Draws, estimate, nodes_up_to
 from scaling.analysis.curves.fit import Curve, band, curve_counts, fit
+from scaling.analysis.curves.laws import Law
 from scaling.analysis.curves.observations import Measured
 from scaling.analysis.series import Series
 
@@ -90,6 +91,16 @@ def test_launches_of_blocks_are_as_noisy_as_both():
 def test_an_estimate_is_the_middle_of_draws_that_may_have_no_limit():
     found = estimate(np.array([1.0, 2.0, 3.0, inf, inf, inf, inf]))
     assert (found.value, found.low, found.high) == (inf, 1.0, inf)
+    found = estimate(np.arange(2001.0))
+    assert (found.value, found.low, found.high) == (1000.0, 50.0, 1950.0)
+
+
+@pytest.mark.parametrize(
+    ("one", "law"),
+    [(draws(0.1), Law.AMDAHL), (draws(0.1, 0.01), Law.USL), (draws(0.1, scale="weak"), Law.GUSTAFSON)],
+)
+def test_draws_without_coherency_follow_no_law_of_overhead(one, law):
+    assert one.law is law
 
 
 def test_the_measured_and_the_extrapolated_part_of_a_curve_meet():

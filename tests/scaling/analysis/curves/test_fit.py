@@ -224,11 +224,11 @@ def test_levels_of_smt_are_a_curve_each_and_one_fit_of_their_settings():
     assert by_settings(fits[:1]) == fits[:1]
 
 
-def test_two_cores_have_their_karp_flatt_value():
-    (measured,) = swept(2, serial=0.1)
-    found = fit(measured)
+@pytest.mark.parametrize("most", [2, 4])
+def test_two_counts_have_the_karp_flatt_value_of_the_larger(most):
+    found = fit(of_times(lambda n: 0.1 + 0.9 / n, (1, most), noise=1e-5))
     assert (found.description, found.described_within, found.is_short) == (Description.UNKNOWN, None, True)
-    assert found.serial_fraction == found.karp_flatt(2.0)
+    assert found.serial_fraction == found.karp_flatt(float(most))
     assert found.serial_fraction.value == pytest.approx(0.1, abs=1e-3)
 
 
@@ -252,6 +252,11 @@ def test_what_to_be_careful_about_is_said():
     assert fit(whole).cautions == ()
     assert fit(replace(whole, observations=whole.observations[1:])).cautions == (OneCoreNotMeasured(2.0),)
     assert fit(threads_on(whole, 8)).cautions == (CoresShared((16.0,)),)
+    single = [replace(one, launch_seconds=one.launch_seconds[:1]) for one in whole.observations]
+    assert fit(replace(whole, observations=tuple(single))).cautions == (OneLaunchPerCount(),)
+    assert fit(replace(whole, observations=(*single[1:], whole.observations[-1]))).cautions == (
+        OneCoreNotMeasured(2.0),
+    )
 
 
 def test_one_count_has_no_curve():

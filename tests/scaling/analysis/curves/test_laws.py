@@ -60,6 +60,7 @@ def test_gustafsons_law_is_a_scaled_speedup():
 
 def test_a_slower_clock_slows_what_cores_share_under_gustafsons_law():
     assert relative_time(8.0, 0.1, stretch=2.0, scale="weak") == pytest.approx(1.0 / scaled_speedup(4.0, 0.1))
+    assert relative_time(8.0, 0.1, stretch=2.0) == pytest.approx(0.1 + 0.9 * 2.0 / 8)
 
 
 def test_laws_have_stable_codes():

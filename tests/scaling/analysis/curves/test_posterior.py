@@ -93,6 +93,18 @@ def test_single_launches_leave_open_how_large_their_noise_is():
     assert factors.min() < 1.0 < factors.max()
 
 
+def test_the_factor_of_the_noise_is_inverse_chi_squared():
+    counts = of_times(TRUTH.true_seconds, launches=2)
+    factors = np.unique(Posterior(counts).draw(4000).noise_factor)
+    assert factors[::-1] == pytest.approx(counts.freedom / stats.chi2.ppf(NOISE_LEVELS, counts.freedom))
+
+
+def test_cpu_time_that_others_may_have_taken_of_a_count_makes_its_curve_uncertain():
+    counts = of_times(TRUTH.true_seconds)
+    shifted = Posterior(replace(counts, shifts=np.full(len(COUNTS), 0.05**2))).draw().log_seconds.std()
+    assert shifted > 5 * Posterior(counts).draw().log_seconds.std()
+
+
 def test_weights_are_those_of_deviations_drawn_from_their_prior():
     """Laws and deviations are drawn, and how likely they make noisy counts is averaged: no closed form."""
     counts = of_times(onset, noise=0.2, launches=3)

@@ -109,8 +109,10 @@ def test_an_objective_is_asked_of_one_node_type(folder):
 
 
 def test_capacity_without_a_question_has_the_landmarks_of_every_node_type(folder):
-    names = [series["name"] for series in json.loads(scaling("capacity", folder, "--json").stdout)["limits"]]
+    facts = json.loads(scaling("capacity", folder, "--json").stdout)
+    names = [series["name"] for series in facts["limits"]]
     assert names == ["quick: calibrated train compact smt1", "cheap: calibrated train compact smt1"]
+    assert [one["subject"] for one in facts["answers"]] == ["quick: calibrated train", "cheap: calibrated train"]
 
 
 def test_a_node_type_without_an_undisturbed_point_is_passed_over_with_a_note(folder):

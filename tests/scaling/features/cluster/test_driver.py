@@ -1,6 +1,7 @@
 """The driver, with a scheduler and nodes that a test decides over."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ class FakeJobs:
         there = {one.run.key for one in read_rows(job.path)}
         shard = job.read(Request).shard
         for run in [run for run in RUNS if shard.has(run.launch) and run.key not in there][:count]:
-            store.append(row(run))
+            store.append(replace(row(run), started_at=f"2026-01-{int(number):02}T00:00:00.000+00:00"))
         store.write_study(TOML)
         store.close()
 
@@ -128,6 +129,13 @@ def test_as_many_jobs_as_nodes_share_whole_launches(tmp_path, jobs, start):
     assert is_complete(tmp_path)
     assert read_study_toml(tmp_path / "epyc") == TOML
     assert mentions(sweep.monitor.notes, "epyc: 0 of 8 runs")
+
+
+@pytest.mark.parametrize(("design", "number"), [("turns", 4), ("apart", 5)])
+def test_the_last_measurement_of_one_core_is_a_launch_that_a_node_can_have(start, design, number):
+    sweep = start(f"{CLUSTER}nodes = 9", study=f'{TOML}design = "{design}"\n')
+    assert [request.shard.has(5) for request in sweep.pending].count(True) == 1
+    assert len(sweep.pending) == number
 
 
 def test_a_run_is_merged_once_and_what_comes_late_is_not(tmp_path, jobs, start):

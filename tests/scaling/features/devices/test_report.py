@@ -8,7 +8,14 @@ from benchmarks.shared.devices import pretend_study, rows
 from benchmarks.shared.machines import first_run
 from scaling.analysis.device_profile import DeviceProfile, DriverCall
 from scaling.analysis.summary import Launch, summarize
-from scaling.features.devices.report import device_answers, device_pairs, mean_calls, pairs_table, profiles_table
+from scaling.features.devices.report import (
+    device_answers,
+    device_pairs,
+    mean_calls,
+    pairs_table,
+    profiles_table,
+    relative_executions,
+)
 from scaling.results.rows import launch_of
 from tests.mentions import mentions
 from tests.scaling.reporting.results import assert_question
@@ -61,6 +68,26 @@ def test_an_answer_from_a_single_launch_says_on_which_device():
 def test_an_interval_that_is_too_wide_is_no_answer():
     (wide,) = answers(*launches("cpu", 16, 1.0, 2.5), *launches("gpu", 16, 0.9, 2.2))
     assert wide.startswith("no answer yet for alexnet train under jax: neither device is shown to be faster")
+
+
+def test_devices_that_may_be_equally_fast_are_no_answer():
+    (even,) = answers(*launches("cpu", 16, 1.0, 1.02, 0.98), *launches("gpu", 16, 0.99, 1.01, 0.985))
+    assert even.startswith("no answer yet")
+
+
+def test_every_mode_and_device_is_relative_to_training_on_the_cpu():
+    measured = [
+        *(*launches("cpu", 16, 1.0, 1.02, 0.98), *launches("gpu", 2, 0.01, 0.0101, 0.0099)),
+        *(
+            *launches("cpu", 16, 0.5, 0.51, 0.49, mode="infer"),
+            *launches("gpu", 2, 0.004, 0.0041, 0.0039, mode="infer"),
+        ),
+    ]
+    found = relative_executions(device_pairs(summarize(measured)))
+    ratios = {(one.summary.point.mode, one.summary.point.device): one.ratio.value for one in found}
+    assert ratios == pytest.approx(
+        {("train", "cpu"): 1.0, ("train", "gpu"): 0.01, ("infer", "cpu"): 0.5, ("infer", "gpu"): 0.004}, rel=1e-3
+    )
 
 
 @pytest.fixture(scope="module")

@@ -76,6 +76,37 @@ def test_a_cap_is_held_against_no_cap_and_slows_some_workloads_only():
     assert all(one.reference.point.cpu_power_watts is None for one in effects.values())
 
 
+@pytest.mark.parametrize(
+    ("ratio", "slows"),
+    [
+        (Estimate(1.05, 1.01, 1.1), True),
+        (Estimate(1.05, 0.99, 1.1), False),
+        (Estimate(1.01, 1.005, 1.015), False),
+        (Estimate(1.05), None),
+    ],
+)
+def test_a_cap_slows_if_launches_show_it_and_by_enough_to_matter(ratio, slows):
+    one = cap_effects(summaries(CAPS))[0]
+    assert replace(one, time_ratio=ratio).slows is slows
+
+
+def test_points_with_other_batches_are_compared_per_item():
+    rows = [
+        replace(row, outcome=replace(row.outcome, items_per_step=row.run.point.cores**2))
+        for row in metered_rows(study("cores = [1, 2]", launches="5"))
+    ]
+    (economy,) = economies(summarize(map(launch_of, rows)))
+    (over_one_core,) = economy.against
+    assert economy.best.point.cores == 2
+    assert over_one_core.time_ratio.value == pytest.approx(0.55 / 4, rel=0.01)
+    assert over_one_core.energy_ratio.value == pytest.approx(40 * 0.55 / 30 / 4, rel=0.01)
+
+
+def test_a_point_with_one_cap_is_looser_than_with_two():
+    known = cap_effects(summaries("cores = 1\ncpu_power_watts = 25\ncpu_max_mhz = [2000, 'none']\n"))
+    assert [(one.summary.point.cpu_max_mhz, one.reference.point.cpu_max_mhz) for one in known] == [(2000.0, None)]
+
+
 def test_without_a_point_that_has_no_cap_the_loosest_is_the_reference():
     known = cap_effects(summaries('workloads = ["calibrated"]\ncores = 1\ncpu_power_watts = [25, 15]\n'))
     assert [(one.summary.point.cpu_power_watts, one.reference.point.cpu_power_watts) for one in known] == [(15.0, 25.0)]

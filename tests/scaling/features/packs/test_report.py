@@ -10,6 +10,7 @@ from benchmarks.shared.machines import study
 from benchmarks.shared.packs import PackedMachine, model, pack_study
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.interference import PackedSeries, choose, packed_series, slowdowns
+from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import summarize
 from scaling.features.packs.report import (
     SLOWDOWN,
@@ -48,6 +49,17 @@ def test_the_table_has_every_division(series):
     assert last[">start skew"] == "0.0 %"
     assert (last["shared"], last["verdict"]) == ("l3, node, socket", "ok")
     assert (cells[0][">promised"], cells[0]["shared"]) == ("-", "-")
+
+
+def test_the_latencies_of_a_division_are_quantiles_of_its_steps(series):
+    steps = [0.001 * number for number in range(1, 100)]
+    one = series.filling[-1]
+    made = replace(
+        one, summary=replace(one.summary, used=(replace(one.summary.used[0], step_times=step_times(steps)),))
+    )
+    table = divisions_table(PackedSeries(series.settings, (made,)))
+    cells = dict(zip(table.headers, table.rows[0], strict=True))
+    assert [cells[name] for name in (">median", ">p95", ">p99")] == ["50 ms", "95 ms", "99 ms"]
 
 
 def test_the_recommendation_says_what_a_lone_replica_would_have_promised(series):

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from math import log2
 
 import pytest
 
@@ -36,6 +37,7 @@ def test_every_op_gets_back_the_law_it_was_made_from(traced):
 def test_where_every_op_follows_its_own_law_the_prediction_is_exact(threads):
     laws = laws_of(part_times(amdahl_traces(threads=(1, 2))))
     assert predict_step(laws, threads).seconds.value == pytest.approx(seconds_on(threads), rel=1e-6)
+    assert laws.doublings(threads) == max(0.0, log2(threads / 2))
 
 
 def test_a_plain_step_is_predicted_by_how_much_tracing_stretches_one():
@@ -125,10 +127,12 @@ def test_a_part_at_its_bound_in_all_draws_has_no_interval_of_no_width():
 
 def test_held_out_threads_are_predicted_by_ops_and_by_the_whole_step():
     times = part_times(amdahl_traces(threads=(1, 2, 4, 8), noise=0.002))
+    assert [prediction.by_ops.threads for prediction in held_out_steps(times, (2, 4))] == [8]
     predictions = held_out_steps(times, (1, 2))
     assert [prediction.by_ops.threads for prediction in predictions] == [4, 8]
     for prediction in predictions:
         assert prediction.fitted_on == (1, 2)
+        assert prediction.by_ops.error == prediction.by_ops.seconds.value / prediction.by_ops.measured - 1
         assert abs(prediction.by_ops.error) < 0.03
         assert abs(prediction.by_step.error) < 0.03
         assert prediction.by_ops.inside

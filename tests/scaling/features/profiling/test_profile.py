@@ -27,8 +27,9 @@ def test_names_that_mean_the_same_op_are_summed():
 
 
 def test_an_op_without_a_class_is_reported_as_other():
-    made = profile([trace(step({"NextIteration": 0.1, "Mul": 0.3}))])
+    made = profile([trace(step({"NextIteration": 0.1, "Mul": 0.2, "Sub": 0.1}))])
     assert made.class_share("other") == pytest.approx(0.25)
+    assert made.class_share("elementwise") == pytest.approx(0.75)
     assert sum(made.class_shares.values()) == pytest.approx(1.0)
 
 
@@ -41,12 +42,14 @@ def test_op_time_overhead_and_the_unexplained_add_up_to_the_wall_time():
     assert made.op_seconds + made.overhead_seconds + made.unexplained_seconds == pytest.approx(made.wall_seconds)
     assert made.wall_seconds == pytest.approx(1.0)
     assert made.stretch == pytest.approx(1.05)
+    assert made.share("MatMul") == pytest.approx(0.7 / 0.8)
 
 
 def test_the_time_that_ops_overlap_is_given():
     made = profile([trace(TracedStep(1.0, (OpTime("MatMul", 0.9, 1), OpTime("Mul", 0.5, 1)), 0.1, 0.5))])
     assert (made.op_seconds, made.overlap_seconds, made.wall_seconds) == pytest.approx((1.4, 0.5, 1.0))
     assert made.unexplained_seconds == pytest.approx(0.0)
+    assert made.busy_seconds == pytest.approx(0.9)
 
 
 def test_a_disturbed_step_says_nothing():

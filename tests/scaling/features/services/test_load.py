@@ -22,6 +22,20 @@ def test_throughput_that_only_falls_with_clients_has_its_peak_at_one():
     assert curve.peak is None or 1.0 <= curve.peak.low <= curve.peak.value <= curve.peak.high < 3.0
 
 
+def test_throughput_that_never_fell_has_no_number_of_clients_from_which_it_falls():
+    def falls_from(rates: dict[int, float]) -> int | None:
+        (service,) = services(summaries({point(1, clients): rate for clients, rate in rates.items()}))
+        return next(one for one in curves(service) if one.cores == 1).falls_from
+
+    assert falls_from({1: 1000.0, 2: 1700.0, 4: 2500.0}) is None
+    assert falls_from({1: 1000.0, 2: 1700.0, 4: 1200.0}) == 2
+
+
+def test_the_fewest_clients_that_do_nearly_the_most_saturate_a_size():
+    (service,) = services(summaries({point(1, 4): 900.0, point(1, 8): 970.0, point(1, 16): 1000.0}))
+    assert service.saturated(1).point.clients == 8
+
+
 def test_the_curve_over_cores_is_at_the_clients_that_saturate_each():
     (service,) = services(grid())
     most = service.saturated(1)
@@ -65,6 +79,15 @@ def test_replicas_are_named_where_no_server_is_enough():
     size = smallest(service, Promise(40000.0, 0.01, "p99"))
     assert size.replicas > 1
     assert size.replicas * size.point.rate.low >= 40000.0
+    (one,) = services(summaries({point(1, 8): 1000.0}))
+    assert smallest(one, Promise(one.points[0].rate.low)).replicas == 1
+    assert smallest(one, Promise(one.points[0].rate.value)).replicas == 2
+
+
+def test_of_replicas_those_with_the_fewest_cores_together_are_named():
+    (service,) = services(summaries({point(1, 8): 210.0, point(2, 8): 550.0}))
+    size = smallest(service, Promise(1000.0))
+    assert (size.replicas, size.point.point.cores) == (2, 2)
 
 
 def test_a_point_without_an_interval_promises_nothing_and_is_named_as_a_smaller_size():

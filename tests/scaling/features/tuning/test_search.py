@@ -1,6 +1,6 @@
 from dataclasses import replace
 from itertools import product
-from math import log2
+from math import log, log2
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from benchmarks.shared.machines import first_run
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.summary import Launch
 from scaling.analysis.turns import TurnTimes
+from scaling.features.tuning.grid import Objective
 from scaling.features.tuning.search import (
     COHORT,
     CONFIRMATIONS,
@@ -168,6 +169,34 @@ def test_a_launch_is_disturbed_where_no_round_was_quiet_for_it_and_the_default()
     ]
     (logs,) = cohort_logs(launches, points)
     assert (logs.confirms, logs.disturbed) == (True, {2})
+
+
+@pytest.mark.parametrize(
+    ("objective", "second"),
+    [
+        (Objective.LATENCY, 0.0),
+        (Objective.THROUGHPUT, -log(8)),
+        (Objective.THROUGHPUT_PER_CORE, log(4) - log(8)),
+    ],
+)
+def test_a_setting_is_weighed_by_its_items_and_cores_if_the_objective_asks_for_them(objective, second):
+    points = [replace(first_run().point, cores=cores) for cores in (1, 4)]
+    launches = [Launch(point, 1, 1.0, items) for point, items in zip(points, (1, 8), strict=True)]
+    (made,) = cohort_logs([CohortLaunch(one, Cohort("race-1", 2)) for one in launches], points, objective)
+    assert made.logs == pytest.approx({0: 0.0, 1: second})
+
+
+def test_a_cohort_that_was_cut_short_compares_nothing():
+    points = [replace(first_run().point, intra=number) for number in (1, 2, 3)]
+    made = [CohortLaunch(Launch(point, 1, 1.0), Cohort("race-1", 3)) for point in points]
+    assert len(cohort_logs(made, points)) == 1
+    assert cohort_logs(made[:2], points) == []
+
+
+def test_the_race_that_chose_a_setting_does_not_confirm_it():
+    made = [CohortLogs({0: 0.1 + number / 1000, 1: 0.0}) for number in range(8)]
+    ended = outcome(space([{"intra": 1}, {"intra": 2}]), made)
+    assert (ended.challenger, ended.confirmations, ended.gain, ended.beaten) == (1, 0, None, False)
 
 
 def test_a_setting_that_fails_is_dropped_and_never_launched_again():

@@ -318,6 +318,12 @@ def test_steal_counts_now_and_as_a_habit(now, ever, state):
     assert checks.steal(EIGHT, busy(stolen=now), replace(busy(stolen=ever), words="since boot")).state == state
 
 
+def test_steal_is_a_share_of_all_cpus():
+    uneven = replace(QUIET, activity=tuple(Activity(cpu, 0.0, 0.04 if cpu == 3 else 0.0) for cpu in range(8)))
+    finding = checks.steal(EIGHT, uneven, replace(uneven, words="since boot"))
+    assert finding.value == "0.5 % just now, 0.5 % since boot"
+
+
 @pytest.mark.parametrize(
     ("available", "total", "used", "moving", "state"),
     [
@@ -356,6 +362,7 @@ def test_interrupts_are_graded_by_the_cpu_that_serves_most(rate, state):
         ((Sensor("cpu-thermal", 96, 100),), "spoiler"),
         ((Sensor("k10temp", 60),), "ok"),
         ((Sensor("k10temp", 91),), "spoiler"),
+        ((Sensor("coretemp", 91, 120),), "ok"),
     ],
 )
 def test_temperature_is_graded_by_the_sensor_nearest_its_limit(sensors, state):

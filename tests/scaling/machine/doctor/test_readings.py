@@ -25,6 +25,11 @@ def test_a_span_is_the_rise_over_the_time():
     assert (rise.swapped_pages_per_second, rise.throttled_periods) == (10, 3)
 
 
+@pytest.mark.parametrize(("before", "after", "both"), [(3, 1, 1), (1, 3, 1), (None, 3, None)])
+def test_other_tasks_are_those_that_ran_at_both_moments(before, after, both):
+    assert span("just now", Moment(other_tasks=before), Moment(other_tasks=after)).other_tasks == both
+
+
 def test_since_boot_everything_rose_from_zero():
     rise = since_boot(Moment(10.0, {4: CpuTicks(250, 0, 1000)}, {4: 50}, 20, 2))
     assert (rise.words, rise.activity[0].busy, rise.interrupts) == ("since boot", 0.25, {4: 5})

@@ -208,6 +208,12 @@ def test_what_stands_between_backticks_is_code_and_all_else_is_escaped():
     assert code("<b> `scaling fit A&B` and ` alone") == "&lt;b&gt; <code>scaling fit A&amp;B</code> and ` alone"
 
 
+def test_a_tag_in_the_name_of_a_workload_is_text(tmp_path):
+    html = page(evaluate(folder_of(made("cores = [1, 2]\nlaunches = 3", renamed=["<i>odd</i>"]), tmp_path)))
+    assert "<i>odd" not in html
+    assert "&lt;i&gt;odd&lt;/i&gt;" in html
+
+
 def test_versions_and_variables_that_differ_are_all_named(tmp_path):
     rows = made("cores = [1, 2]\nlaunches = 3")
     rows[0] = replace(rows[0], versions=(("python", "3.12"),), environment=(("TZ", "UTC"),))
