@@ -8,8 +8,8 @@ from scaling.analysis import rules
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import RULES, Doubt, Verdict
 from scaling.analysis.speedup import ScalingPoint, speedups
-from scaling.analysis.summary import HostSlowdown, Launch, summarize
-from scaling.reporting.quantities import doubt_words, slowdown_words, verdict_counts, verdict_words
+from scaling.analysis.summary import Launch, summarize
+from scaling.reporting.quantities import doubt_words, verdict_words
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
 
@@ -31,11 +31,6 @@ def adjusted(scaled):
 
 def test_every_rule_has_a_sentence():
     assert all(doubt_words(Doubt(rule, 0.5, "so")) for rule in RULES)
-
-
-def test_a_sentence_says_in_how_many_launches():
-    words = "the hypervisor took 0.40 CPUs from it (in 1 of 4 launches)"
-    assert doubt_words(replace(STEAL, launches=1, of=4)) == words
 
 
 @pytest.mark.parametrize(
@@ -63,21 +58,3 @@ def test_the_width_of_an_imprecise_point_is_the_one_that_makes_it_so():
     step = Estimate(1.0, 0.8, 1.3)
     wide = replace(two, summary=replace(two.summary, step=step, verdict=Verdict.IMPRECISE))
     assert verdict_words(wide) == "imprecise (± 25.0 %)"
-
-
-def test_verdicts_are_counted_from_good_to_bad():
-    verdicts = [Verdict.DISTURBED, Verdict.OK, Verdict.IMPRECISE, Verdict.OK]
-    assert verdict_counts(verdicts) == "2 ok, 1 imprecise, 1 disturbed"
-
-
-def test_a_sentence_says_how_much_slower_turns_were():
-    words = "14 of 60 turns quiet; turns took 1.00 to 1.60 times the step time (median 1.20)"
-    assert slowdown_words(HostSlowdown(1.0, 1.2, 1.6, 14 / 60, 60)) == words
-
-
-def test_a_disturbed_baseline_leaves_an_upper_bound_and_a_disturbed_point_nothing():
-    disturbed = [replace(Launch(ONE, n, seconds), doubts=(STEAL,)) for n, seconds in enumerate((1.0, 1.1, 1.2), 1)]
-    sound = [Launch(TWO, n, seconds) for n, seconds in enumerate((0.5, 0.501, 0.499), 1)]
-    assert verdict_words(speedups(summarize([*disturbed, *sound]))[1]) == "one core disturbed: at most 2.01 ×"
-    both = [replace(launch, doubts=(STEAL,)) for launch in (*disturbed, *sound)]
-    assert verdict_words(speedups(summarize(both))[1]) == "disturbed: steal, baseline disturbed"
