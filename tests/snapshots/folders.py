@@ -343,11 +343,12 @@ def one_point(path: Path) -> None:
 
 
 def disturbed(path: Path) -> None:
-    """A program that was disturbed on four cores, and others everywhere or on one core."""
+    """A program that was disturbed on four cores, and others on more than two, on one, or on all."""
     usual = rows_of("cores = [1, 2, 4]\nlaunches = 3")
     rows = [
         *named((stolen(one) if one.run.point.cores == 4 else one for one in usual), "on-four"),
         *named((stolen(one) if one.run.point.cores == 1 else one for one in usual), "on-one"),
+        *named((stolen(one) if one.run.point.cores > 2 else one for one in rows_of(FOUR)), "on-most"),
         *named(map(stolen, usual), "everywhere"),
     ]
     written(rows, path)

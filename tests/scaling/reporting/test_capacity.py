@@ -11,11 +11,9 @@ from scaling.analysis.capacity import answer
 from scaling.analysis.curves.fit import fit
 from scaling.analysis.series import series_key
 from scaling.analysis.sizing.question import (
-    Basis,
     BeyondExtrapolation,
     ExtrapolationEnds,
     Goal,
-    Grounds,
     LaunchesScatter,
     MachineTooSmall,
     NeverReached,
@@ -33,33 +31,12 @@ from scaling.analysis.sizing.sizes import Price
 from scaling.reporting.capacity import (
     STATUS_WORDS,
     answer_facts,
-    answer_sentence,
-    basis_words,
     device_facts,
     sizing_reason_sentence,
     sureness,
 )
 
 FIT = fit(series(Truth(0.05, noise=0.005, grid=TO_16), np.random.default_rng(1)))
-
-
-def test_a_size_that_was_not_measured_says_how_it_stands_to_those_that_were():
-    words = [
-        basis_words(basis)
-        for basis in (
-            Basis(Grounds.MEASURED),
-            Basis(Grounds.BETWEEN, (2.0, 4.0)),
-            Basis(Grounds.BELOW, (2.0,), own_left_out=True),
-            Basis(Grounds.BEYOND, (16.0,)),
-        )
-    ]
-    assert words == [
-        "",
-        "interpolated between 2 and 4 cores",
-        "extrapolated: below 2 cores, which is the smallest count measured (its own point was left out)",
-        "extrapolated",
-    ]
-    assert ", interpolated between 8 and 16 cores" in answer_sentence(answer(FIT, Question(Goal.THROUGHPUT, 6.0)))
 
 
 def test_facts_are_unrounded_and_complete():
