@@ -8,7 +8,7 @@ from benchmarks.shared.machines import HOST, AmdahlMachine, machine, study
 from scaling.machine.topology import parse_list
 from scaling.results.store import Store
 from scaling.study.planning import plan
-from tests.scaling.machine.invented import HYBRID, POWER9, files, write
+from tests.scaling.machine.invented import POWER9, files, write
 
 
 @pytest.fixture
@@ -35,8 +35,3 @@ def sixteen_cores(tmp_path):
 @pytest.fixture(scope="module")
 def power9(tmp_path_factory):
     return write(tmp_path_factory.mktemp("power9"), files(replace(POWER9, quota_cpus=2.5, allowed=parse_list("0-103"))))
-
-
-@pytest.fixture(scope="module")
-def hybrid(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("hybrid"), files(HYBRID))

@@ -30,32 +30,8 @@ def test_every_command_has_an_example_and_every_option_a_help_text(name):
     assert not [param.name for param in completed.params if not getattr(param, "help", None)]
 
 
-def test_help_lists_the_commands_in_groups():
-    completed = scaling("--help").stdout
-    places = [
-        completed.index(word) for word in ("Measure:", "  sweep", "Read:", "  show", "Machine:", "  machine topology")
-    ]
-    assert places == sorted(places)
-
-
-def test_help_does_not_list_what_only_programs_need():
-    assert "schema" not in scaling("--help").stdout
-
-
 def test_version_is_that_of_the_package():
     assert scaling("--version").stdout == f"scaling {version('cpu-scaling')}\n"
-
-
-def test_completion_can_be_installed_and_shown():
-    completed = scaling("--help").stdout
-    assert "--install-completion" in completed
-    assert "--show-completion" in completed
-
-
-def test_a_mistyped_command_is_refused_with_the_nearest():
-    completed = scaling("capacty")
-    assert completed.returncode == 2
-    assert "capacity" in completed.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["machine", "topology"]])

@@ -31,38 +31,9 @@ def test_kinds_formats_and_the_place_can_be_chosen(folder, tmp_path):
     assert "target, 100/s" in (tmp_path / "mine" / "capacity.svg").read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (
-            ["eficiency"],
-            "unknown kind of figure 'eficiency'; did you mean 'efficiency'?; choose from efficiency, together,",
-        ),
-        (["efficiency", "--target", "0"], "--target is 0, but it must be a number above 0"),
-        (["efficiency", "--target", "3"], "--target would change nothing without the figure capacity; leave it out"),
-        (["efficiency", "-o", "/proc/figures"], "/proc/figures cannot be written: "),
-    ],
-)
-def test_a_mistake_is_one_sentence(folder, arguments, words):
-    completed = scaling("plot", folder, *arguments)
-    assert completed.returncode == 2
-    assert completed.stderr.startswith(f"scaling: {words}")
-    assert completed.stderr.count("\n") == 1
-
-
-def test_a_folder_without_rows_is_refused(tmp_path):
-    completed = scaling("plot", tmp_path)
-    assert (completed.returncode, completed.stdout) == (2, "")
-    assert "rows.jsonl cannot be read" in completed.stderr
-
-
 def test_points_that_are_imprecise_count_for_laws(tmp_path):
     results = written(made("cores = [1, 2, 4, 8]\nlaunches = 2"), tmp_path / "results")
     assert scaling("plot", results, "capacity", "--format", "svg").stderr == ""
-
-
-def test_the_help_has_an_example():
-    assert "Example: scaling plot" in scaling("plot", "--help").stdout
 
 
 def test_every_figure_of_another_tools_file_is_drawn_or_says_why_not(tmp_path):

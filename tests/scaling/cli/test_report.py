@@ -57,23 +57,6 @@ def test_a_page_that_cannot_be_written_is_one_sentence_and_leaves_nothing(small,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_without_rows_is_one_sentence(tmp_path):
-    completed = scaling("report", tmp_path)
-    assert completed.returncode == 2
-    assert "no results in" in completed.stderr
-    (tmp_path / "rows.jsonl").touch()
-    assert "no rows in" in scaling("report", tmp_path).stderr
-
-
-def test_help_has_an_example():
-    assert "Example: scaling report" in scaling("report", "--help").stdout
-
-
-def test_a_sweep_says_where_its_page_is(tmp_path):
-    note = measuring.report_note(load(written(made("cores = [1, 2]\nlaunches = 3"), tmp_path / "swept")))
-    assert note == f"the HTML report is {tmp_path / 'swept' / 'report.html'}"
-
-
 @pytest.mark.parametrize("error", [StoreError("the disk is full"), ValueError("a mistake of ours")])
 def test_a_page_that_cannot_be_made_fails_no_sweep(tmp_path, monkeypatch, error):
     def refuse(results):
@@ -160,12 +143,6 @@ def test_the_page_of_another_tools_file_lies_beside_it_and_says_what_is_not_know
     assert "6 points, 6 ok · 48 runs" in page
     assert "scaling show bench.json" in page
     assert "scaling sweep" not in page
-
-
-def test_a_page_of_stdin_needs_a_place():
-    refused = program("report", "-", input=(DATA / "hyperfine.json").read_text())
-    assert refused.returncode == 2
-    assert refused.stderr == "scaling: results from stdin have no default path for output; choose one with -o\n"
 
 
 def test_the_page_of_an_export_has_the_points_of_its_folder(small, tmp_path):

@@ -28,7 +28,7 @@ REMAINING = (
 )
 WITHOUT_ANY = (
     *REMAINING[:-1],
-    *(f"scaling/cli/test_{name}.py" for name in ("capacity", "export", "fit", "plot", "report", "show")),
+    *(f"scaling/cli/test_{name}.py" for name in ("export", "fit", "plot", "report", "show")),
     "scaling/api/test_results.py",
     "scaling/results/test_store.py",
 )

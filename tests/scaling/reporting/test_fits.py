@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from math import inf
 from typing import get_args
 
 import msgspec
@@ -27,28 +26,39 @@ from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import (
     DESCRIPTION_WORDS,
     SERIES,
-    caution_lines,
     caution_sentence,
     description_words,
     fit_facts,
     fit_sentence,
     fits_table,
-    karp_flatt_line,
     serial_sentence,
     truth_lines,
 )
 from scaling.reporting.page.tables import answer_line
 from scaling.reporting.words import figure, percent, text_lines, with_interval
-from tests.mentions import mentions
 from tests.published import CISCO, NO_SINGLE, RAYTRACER, rates
 
 EXACT = fit(series(Truth(0.1, noise=1e-3, grid=TO_16), np.random.default_rng(3)))
+
+
 RAYS = fit(rates("rays", RAYTRACER))
+
+
 CONVEX = fit(rates("cisco", CISCO))
+
+
 ODD = fit(rates("odd", NO_SINGLE))
+
+
 SUPERLINEAR = fit(rates("fast", [(1, 1), (2, 2.2), (4, 5.3), (8, 13.0), (16, 30.0)]))
+
+
 WEAK = fit(series(Truth(0.1, noise=0.005, scale="weak"), np.random.default_rng(3)))
+
+
 TWO = fit(Series("two", (Observation(1.0, (1.0, 1.01, 0.99)), Observation(2.0, (0.55, 0.551, 0.552)))))
+
+
 ALL = {"exact": EXACT, "rays": RAYS, "cisco": CONVEX, "odd": ODD, "fast": SUPERLINEAR, "weak": WEAK, "two": TWO}
 
 
@@ -121,42 +131,6 @@ def test_a_law_that_does_not_describe_a_series_has_no_serial_fraction_and_says_h
     assert f"does not describe it, {100 * SUPERLINEAR.described_within:.0f} % off" in fit_sentence(SUPERLINEAR)
 
 
-def test_a_law_far_from_its_curve_is_told_by_a_plain_number():
-    times = {1: 10.0, 2: 14.0, 4: 20.0, 8: 28.0, 16: 40.0}
-    far = fit(Series("slower", tuple(Observation(n, (t, 1.01 * t)) for n, t in times.items())))
-    assert far.described_within > 1.0
-    assert cells(far)["law"] == f"amdahl ± {100 * far.described_within:.0f} %"
-
-
-def test_more_than_its_share_is_a_clause():
-    excess = percent(SUPERLINEAR.superlinear.efficiency.value - 1.0)
-    assert f"16 cores do {excess} more than 16 times the work of one" in fit_sentence(SUPERLINEAR)
-    assert "more than" not in fit_sentence(EXACT)
-
-
-def test_weak_scaling_is_said_with_its_law():
-    assert "Gustafson's law with " in fit_sentence(WEAK)
-    assert "limit" not in fit_sentence(WEAK)
-    assert (cells(WEAK)["law"].split()[0], cells(WEAK)["limit"]) == ("gustafson", "no limit")
-    assert mentions(karp_flatt_line(WEAK), "simulated: Gustafson 2: 0.")
-
-
-def test_two_counts_have_karp_flatt_instead_of_a_law():
-    assert "serial fraction of 10" in fit_sentence(TWO)
-    assert (fit_facts(TWO)["described_within"], cells(TWO)["law"]) == (None, "amdahl")
-
-
-def test_coherency_is_named_with_its_law():
-    assert "coherency" not in cells(EXACT)["law"]
-    assert ", coherency " in cells(CONVEX)["law"]
-
-
-def test_karp_flatt_is_told_count_by_count():
-    line = karp_flatt_line(CONVEX)
-    assert line.startswith("cisco: Karp-Flatt 2: 0.0")
-    assert line.count(": ") == 1 + len(CISCO) - 1
-
-
 @pytest.mark.parametrize(("serial", "where"), [(0.1, "inside"), (0.2, "outside")])
 def test_a_stated_truth_is_held_against_the_interval(serial, where):
     truth = StatedTruth(serial, 0.0)
@@ -166,17 +140,6 @@ def test_a_stated_truth_is_held_against_the_interval(serial, where):
     assert line.startswith(f"mine: the stated serial fraction, {percent(serial)}, is {where} the fitted range, ")
     assert line.endswith(f", {cells(checked)['serial']}")
     assert fit_facts(checked)["truth"] == {"serial_fraction": pytest.approx(serial), "inside": where == "inside"}
-
-
-def test_a_series_that_states_nothing_has_no_line_about_it():
-    assert truth_lines(RAYS) == []
-    assert fit_facts(RAYS)["truth"] is None
-
-
-def test_a_caution_about_all_series_is_said_once():
-    lines = caution_lines([RAYS, ODD])
-    assert sum("no clock was recorded" in line for line in lines) == 1
-    assert any(line.startswith("odd: no point") for line in lines)
 
 
 CAUTIONS = {
@@ -193,13 +156,6 @@ def test_every_caution_and_description_has_a_stable_code_and_words():
     assert all(map(caution_sentence, CAUTIONS))
     assert [one.value for one in Description] == ["exactly", "closely", "roughly", "not-at-all", "unknown"]
     assert set(DESCRIPTION_WORDS) == set(Description)
-
-
-def test_perfect_scaling_has_no_limit_in_sight():
-    perfect = fit(series(Truth(0.0, noise=1e-3, grid=TO_16), np.random.default_rng(3)))
-    assert perfect.speedup_limit.value == inf
-    assert "no limit in sight (at least " in fit_sentence(perfect)
-    assert cells(perfect)["limit"].endswith("no limit)")
 
 
 @pytest.mark.parametrize("width", [72, 80, 100])

@@ -21,8 +21,6 @@ from scaling.reporting.points import (
     gate_sentence,
     point_remarks,
     points_table,
-    sections_notes,
-    sections_table,
     series_words,
     sparklines_table,
 )
@@ -52,21 +50,6 @@ def test_every_series_has_a_line_and_a_single_count_none():
 def table(toml):
     rows = AmdahlMachine(noise=0.01).execute(plan(study(toml), machine()).runs)
     return points_table(speedups(summarize(map(launch_of, rows))))
-
-
-def test_weak_scaling_is_said_and_its_speedup_is_called_scaled():
-    weak = table('cores = [2]\nscale = "weak"')
-    assert weak.headers[1] == "scale"
-    assert ">scaled speedup" in weak.headers
-    assert {row[1] for row in weak.rows} == {"weak"}
-    assert ">scaled speedup" not in table("cores = [2]").headers
-
-
-def test_quotas_and_throttled_periods_have_columns_where_there_are_any():
-    limited = table("cores = [2]\nquota = [0.5, 1.5]")
-    assert (limited.headers[1], limited.headers[-3]) == ("quota", ">throttled")
-    assert [row[1] for row in limited.rows] == ["-", "0.5", "0.5", "1.5"]
-    assert "quota" not in table("cores = [2]").headers
 
 
 def test_what_steps_are_fed_with_has_columns_where_it_is_no_fixed_batch_and_a_pipeline_its_share():
@@ -117,18 +100,6 @@ def test_a_point_that_is_disturbed_has_no_bar():
     )
     assert line.split()[2].endswith("·")
     assert line.endswith("disturbed")
-
-
-def test_a_disturbed_point_has_a_bound_and_beside_a_disturbed_baseline_nothing():
-    def last_line(disturbed):
-        runs = plan(study("cores = [1, 2]\nlaunches = 3"), machine()).runs
-        rows = [stolen(row) if row.run.point.cores in disturbed else row for row in AmdahlMachine().execute(runs)]
-        return text_lines(points_table(speedups(summarize(map(launch_of, rows)))))[-1]
-
-    assert "≥ 1.8" in last_line({2})
-    assert "≤ 1.8" in last_line({1})
-    assert "≥" not in last_line({1, 2})
-    assert last_line({1, 2}).split().count("-") == 3  # interval, speedup, efficiency
 
 
 def test_a_doubt_about_many_points_is_one_sentence_about_the_worst():
@@ -192,35 +163,6 @@ def test_machines_of_a_folder_are_named_by_their_processors():
     census = RowCensus(machines=Counter({HOST: 2, replace(HOST, host="lent", cpu_model=None, fingerprint="f" * 16): 1}))
     (note,) = census_notes(census)
     assert "2 runs on pretend (Amdahl 470), 1 run on lent (x86_64)" in note
-
-
-def test_the_table_has_the_sections_of_the_study_over_the_wall_time_on_the_most_cores():
-    sections = sections_of(made("cores = [1, 2]\nlaunches = 3"))
-    header, one, two = text_lines(sections_table(sections))
-    names = [
-        "workload",
-        "cores",
-        "INIT",
-        "SETUP",
-        "RUN",
-        "MAIN",
-        "WALL",
-        "wall",
-        "start and imports",
-        "steps",
-        "launches",
-    ]
-    assert " ".join(header.split()) == " ".join(names)
-    assert "1.0000 (" in two
-    assert "1.0000 (" not in one
-    assert two.split()[-2:] == ["40", "3"]
-
-
-def test_runs_that_were_forked_are_told_of():
-    rows = made("cores = [1, 2]\nlaunches = 3")
-    first, *others = sections_notes(sections_of([replace(rows[0], run=replace(rows[0].run, start="fork")), *rows[1:]]))
-    assert "relative to the wall time" in first
-    assert others == ["left out: 1 forked run, as a server did their imports, which no section has"]
 
 
 def test_the_sections_of_a_point_are_columns_of_a_table_too():

@@ -13,15 +13,15 @@ from scaling.reporting.quantities import (
     doubt_words,
     ends,
     is_slower,
-    slowdown_words,
     step_cell,
-    verdict_counts,
     verdict_words,
 )
 from scaling.results.rows import launch_of
 from scaling.study.planning import plan
 
 ONE, TWO = sorted({run.point for run in plan(study("cores = [2]"), machine(2)).runs}, key=lambda point: point.cores)
+
+
 STEAL = Doubt(rules.STEAL, 0.4)
 
 
@@ -39,11 +39,6 @@ def adjusted(scaled):
 
 def test_every_rule_has_a_sentence():
     assert all(doubt_words(Doubt(rule, 0.5, "so")) for rule in RULES)
-
-
-def test_a_sentence_says_in_how_many_launches():
-    words = "the hypervisor took 0.40 CPUs from it (in 1 of 4 launches)"
-    assert doubt_words(replace(STEAL, launches=1, of=4)) == words
 
 
 @pytest.mark.parametrize(
@@ -87,21 +82,3 @@ def test_a_tenth_of_slow_turns_makes_a_point_slower():
     assert is_slower(HostSlowdown(1.0, 1.0, 1.2, 0.5, 10))
     assert not is_slower(HostSlowdown(1.0, 1.0, 1.05, 0.5, 10))
     assert not is_slower(None)
-
-
-def test_verdicts_are_counted_from_good_to_bad():
-    verdicts = [Verdict.DISTURBED, Verdict.OK, Verdict.IMPRECISE, Verdict.OK]
-    assert verdict_counts(verdicts) == "2 ok, 1 imprecise, 1 disturbed"
-
-
-def test_a_sentence_says_how_much_slower_turns_were():
-    words = "14 of 60 turns quiet; turns took 1.00 to 1.60 times the step time (median 1.20)"
-    assert slowdown_words(HostSlowdown(1.0, 1.2, 1.6, 14 / 60, 60)) == words
-
-
-def test_a_disturbed_baseline_leaves_an_upper_bound_and_a_disturbed_point_nothing():
-    disturbed = [replace(Launch(ONE, n, seconds), doubts=(STEAL,)) for n, seconds in enumerate((1.0, 1.1, 1.2), 1)]
-    sound = [Launch(TWO, n, seconds) for n, seconds in enumerate((0.5, 0.501, 0.499), 1)]
-    assert verdict_words(speedups(summarize([*disturbed, *sound]))[1]) == "one core disturbed: at most 2.01 ×"
-    both = [replace(launch, doubts=(STEAL,)) for launch in (*disturbed, *sound)]
-    assert verdict_words(speedups(summarize(both))[1]) == "disturbed: steal, baseline disturbed"

@@ -9,7 +9,6 @@ from jsonschema import Draft202012Validator
 
 from scaling.reporting.schemas import SETTINGS, json_schema, outputs
 from scaling.study.planning import Point
-from tests.mentions import mentions
 from tests.scaling.cli.folders import folder_of, swept_rows
 from tests.scaling.cli.here import scaling
 from tests.scaling.machine.invented import POWER9, files, write
@@ -52,11 +51,6 @@ def test_every_schema_is_one(command):
 
 def test_the_settings_are_those_of_a_point():
     assert list(SETTINGS) == [field.name for field in fields(Point)]
-
-
-def test_a_command_without_json_is_answered_with_those_that_have_it():
-    assert scaling("schema").stdout.splitlines() == [*outputs()]
-    assert mentions(scaling("schema", "shw").stderr, "command 'shw' … mean 'show'?")
 
 
 @pytest.mark.parametrize("folder", [EXAMPLES / "turns-sixteen", DATA / "hyperfine.json"])

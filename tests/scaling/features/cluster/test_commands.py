@@ -21,7 +21,6 @@ from scaling.features.cluster.folder import (
 )
 from scaling.results.store import Store
 from scaling.study.planning import plan
-from tests.mentions import mentions
 from tests.scaling.cli.here import scaling
 from tests.scaling.reporting.test_schemas import check, printed
 
@@ -38,6 +37,8 @@ nodes = 2
 [[node_types]]
 name = "never"
 """
+
+
 STUDY = study('cores = [1, 2, 3, 4, 6, 8, 12, 16]\nworkloads = ["calibrated"]', launches="4")
 
 
@@ -54,15 +55,6 @@ def folder(tmp_path):
             store.append(replace(row, machine=replace(HOST, host=host)))
         store.close()
     return tmp_path
-
-
-def test_show_has_a_table_per_node_type_and_says_which_points_were_on_several_machines(folder):
-    completed = scaling("show", folder)
-    assert completed.returncode == 0, completed.stderr
-    assert "quick, Amdahl 470, on quick:" in completed.stdout
-    assert "cheap, Amdahl 470, on cheap0, cheap1:" in completed.stdout
-    assert "more than one machine" in completed.stdout
-    assert "measured on more than one machine of quick:" not in completed.stdout
 
 
 def test_show_as_json_keeps_node_types_apart(folder):
@@ -95,19 +87,6 @@ def test_capacity_sets_node_types_side_by_side_at_the_price_of_each(folder):
     assert facts["node_types"]["quick"]["cost_per_million"] > 1.5 * facts["node_types"]["cheap"]["cost_per_million"]
 
 
-def test_one_price_for_every_node_type_is_refused_and_taken_for_one_node_type(folder):
-    completed = scaling("capacity", folder, "--throughput", 6, "--core-hour", 3)
-    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
-    assert "--core-hour is one price" in completed.stderr
-    assert scaling("capacity", folder / "quick", "--cheapest", "--core-hour", 3).returncode == 0
-
-
-def test_an_objective_is_asked_of_one_node_type(folder):
-    completed = scaling("capacity", folder, "--objective", "energy")
-    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
-    assert "several node types, which cannot be combined; pass " in completed.stderr
-
-
 def test_capacity_without_a_question_has_the_landmarks_of_every_node_type(folder):
     facts = json.loads(scaling("capacity", folder, "--json").stdout)
     names = [series["name"] for series in facts["limits"]]
@@ -123,23 +102,6 @@ def test_a_node_type_without_an_undisturbed_point_is_passed_over_with_a_note(fol
     completed = scaling("fit", folder)
     assert completed.returncode == 0
     assert "never: no usable point among 1 point (1 disturbed; no quiet turn)" in completed.stderr
-
-
-def test_a_cluster_folder_without_rows_is_one_sentence(tmp_path):
-    (tmp_path / "cluster.toml").write_text(CLUSTER)
-    for command in ("fit", "capacity", "plot", "report"):
-        completed = scaling(command, tmp_path)
-        assert (completed.returncode, completed.stderr) == (
-            2,
-            f"scaling: no rows in {tmp_path} yet; run the sweep that writes there\n",
-        )
-
-
-def test_a_cluster_folder_without_rows_is_shown_as_far_as_it_has_come(tmp_path):
-    (tmp_path / "cluster.toml").write_text(CLUSTER)
-    shown = scaling("show", tmp_path)
-    assert (shown.returncode, shown.stdout.split()[:5]) == (0, ["node", "type", "runs", "done", "jobs"])
-    assert json.loads(scaling("show", tmp_path, "--json").stdout)["node_types"] == []
 
 
 def test_show_counts_runs_and_tells_jobs_apart_by_their_folders(folder):
@@ -178,25 +140,6 @@ def test_what_is_said_of_a_cluster_holds_to_its_schema(folder):
         check(command, printed(command, folder, *options))
 
 
-def test_a_sweep_here_is_refused_in_a_clusters_folder_and_the_other_way_round(folder, tmp_path):
-    here = scaling("sweep", "quick", "-o", folder)
-    assert (here.returncode, here.stderr) == (
-        2,
-        f"scaling: {folder} holds the results of a cluster; add --cluster, or choose another folder with -o\n",
-    )
-
-
-@pytest.mark.parametrize("command", [("export", "--format", "csv"), ("compare", "{folder}/quick")])
-def test_commands_that_take_one_node_type_name_the_node_types_of_a_clusters_folder(folder, command):
-    name, *more = (word.format(folder=folder) for word in command)
-    completed = scaling(name, *more, folder)
-    assert (completed.returncode, completed.stderr) == (
-        2,
-        f"scaling: {folder} holds the results of several node types, which cannot be combined; "
-        f"pass {folder}/quick or {folder}/cheap\n",
-    )
-
-
 def test_plot_has_figures_of_every_node_type_and_of_the_node_types_side_by_side(folder):
     completed = scaling("plot", folder, "efficiency", "steps", "--format", "svg")
     assert completed.returncode == 0, completed.stderr
@@ -226,19 +169,6 @@ def test_the_page_says_of_a_target_what_capacity_says(folder, tmp_path):
     assert [node_type["between_machines"] for node_type in facts["node_types"]] == [
         node_type["between_machines"] for node_type in shown
     ]
-
-
-@pytest.mark.parametrize(
-    ("subfolder", "target", "words"),
-    [
-        ("", 0, "--target is 0, but … above 0"),
-        ("quick", 6, "--target compares node"),
-    ],
-)
-def test_a_target_that_makes_no_sense_is_one_sentence(folder, subfolder, target, words):
-    completed = scaling("report", folder / subfolder, "--target", target)
-    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1)
-    assert mentions(completed.stderr, words)
 
 
 def test_a_sweep_ends_with_a_page_of_every_node_type_and_one_that_sets_them_side_by_side(folder):

@@ -4,8 +4,7 @@ from benchmarks.shared.devices import pretend_study, write_folder
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
 from scaling.results.store import read_folder
-from tests.scaling.reporting.plots.artists import legend, marks, nothing, overlaps, panels, picture
-from tests.scaling.reporting.results import result
+from tests.scaling.reporting.plots.artists import legend, marks, overlaps, panels, picture
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,3 @@ def test_the_page_has_what_the_gpu_does(understood):
     text = page(understood, [])
     assert "Profile of the GPU" in text
     assert "cudaGraphLaunch" in text
-
-
-def test_on_one_device_there_is_nothing_to_draw(tmp_path):
-    assert "list both under device" in nothing(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), "devices")

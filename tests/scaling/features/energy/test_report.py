@@ -12,7 +12,6 @@ from scaling.analysis.summary import summarize
 from scaling.features.energy.economy import cap_effects, cap_kinds
 from scaling.features.energy.report import (
     agreement_sentences,
-    caps_table,
     energy_sentences,
     energy_table,
     in_unit,
@@ -38,13 +37,6 @@ CAPS = 'workloads = ["calibrated", "stream"]\ncores = [4]\ncpu_power_watts = ["n
 
 def rows(toml=SIZES):
     return metered_rows(study(toml, launches="5"))
-
-
-def test_the_most_economical_size_is_a_sentence():
-    (sentence,) = energy_sentences(summarize(map(launch_of, rows())))
-    assert mentions(sentence, "train 4 cores … energy: 8 %")
-    assert sentence.endswith("8 cores, the fastest")
-    assert " less for 53 % (" in sentence
 
 
 @pytest.mark.parametrize(
@@ -82,16 +74,6 @@ def test_sizes_with_as_many_cores_are_told_apart(setting, words):
 )
 def test_the_sentence_claims_what_the_launches_show_and_names_the_settings(example, words):
     assert mentions(scaling("capacity", Path("docs/examples") / example, "--objective", "energy").stdout, words)
-
-
-def test_what_caps_do_is_a_sentence_per_cap_and_a_table():
-    summaries = summarize(map(launch_of, rows(CAPS)))
-    sentences = energy_sentences(summaries)
-    assert mentions(sentences, "CPU ≤ 45 W slows 1 of 4 points … 2 %;")
-    assert mentions(sentences, "CPU ≤ 15 W slows 2 of 4 points … 2 %;")
-    table = caps_table(cap_effects(summaries))
-    assert {cells[-2] for cells in table.rows} == {"slower", "no slowdown shown"}
-    assert len(energy_table(summaries).rows) == 12
 
 
 @pytest.mark.parametrize(("value", "words"), [(0.0123, "12.3 mJ"), (4.5, "4.5 J"), (2500.0, "2.5 kJ"), (4e-5, "40 µJ")])

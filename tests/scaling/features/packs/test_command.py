@@ -60,25 +60,7 @@ def test_every_division_is_measured_and_the_best_is_named_and_lost_rows_are_made
     assert scaling("show", folder / "rows.csv").stdout == table
 
 
-def test_what_is_neither_a_workload_nor_a_program_is_refused():
-    assert "'autoencc' is neither" in complaint(scaling("pack", "autoencc"))
-    assert "unknown option 'speed'" in complaint(scaling("pack", "calibrated", "speed=3"))
-    assert "here; use at most" in complaint(scaling("pack", "calibrated", "--cores", "4096"))
-    assert "cores=1 with smt=64 was requested" in complaint(scaling("pack", "calibrated", "--smt", "64"))
-    assert "latency is -1" in complaint(scaling("pack", "calibrated", "--latency", "-1"))
-
-
-def test_options_of_networks_are_refused_for_a_program():
-    refused = complaint(scaling("pack", "--mode", "infer", "--size", "small", "--dry-run", "--", "sleep", "1"))
-    assert "--mode and --size would change nothing for a program; leave them out" in refused
-
-
 def test_a_single_core_is_refused_before_anything_is_measured(tmp_path):
     refused = scaling("pack", "-o", tmp_path / "packs", "--cores", "1", *PROGRAM)
     assert "cores is 1, but packs need at least 2" in complaint(refused)
     assert not (tmp_path / "packs").exists()
-
-
-def test_a_workload_takes_its_options_as_words_of_their_own(folder):
-    plan = scaling("pack", "calibrated", "serial=0", "--cores", "2", "--launches", "1", "--dry-run").stdout
-    assert "calibrated serial=0 train, 2 replicas of 1 core," in plan

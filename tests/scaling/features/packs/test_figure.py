@@ -1,8 +1,8 @@
 from benchmarks.shared.packs import PackedMachine, model, pack_study
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
-from tests.scaling.reporting.plots.artists import nothing, overlaps, panels, picture
-from tests.scaling.reporting.results import folder_of, result
+from tests.scaling.reporting.plots.artists import overlaps, panels, picture
+from tests.scaling.reporting.results import folder_of
 
 
 def test_every_division_of_all_cores_is_named_and_the_page_has_a_section(tmp_path):
@@ -16,7 +16,3 @@ def test_every_division_of_all_cores_is_named_and_the_page_has_a_section(tmp_pat
 def test_names_of_divisions_that_do_the_same_do_not_cover_each_other(tmp_path):
     rows = PackedMachine(serial=0.0, slowdown=model(0.0)).rows(pack_study(launches="3"))
     assert not overlaps(picture(evaluate(folder_of(rows, tmp_path, 8)), "packs").figure)
-
-
-def test_without_packs_there_is_nothing_to_draw(tmp_path):
-    assert "workload was measured" in nothing(result("cores = [1, 2]\nlaunches = 3", tmp_path, 2), "packs")

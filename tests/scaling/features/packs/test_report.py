@@ -1,6 +1,5 @@
 """Packs in words: what each division does, which is best, and what a lone replica would have promised."""
 
-import re
 from dataclasses import replace
 
 import msgspec
@@ -18,7 +17,6 @@ from scaling.features.packs.report import (
     divisions_table,
     packs_facts,
     section,
-    sharing_sentence,
     slowdown_sentence,
     slowdown_table,
 )
@@ -38,19 +36,6 @@ def series() -> PackedSeries:
     return one
 
 
-def test_the_table_has_every_division(series):
-    table = divisions_table(series)
-    cells = [dict(zip(table.headers, row, strict=True)) for row in table.rows]
-    assert [row["replicas × cores"] for row in cells] == ["1 × 1", "1 × 2", "1 × 4", "1 × 8", "2 × 4", "4 × 2", "8 × 1"]
-    last = cells[-1]
-    assert last[">items/s"].startswith("47")
-    assert last[">promised"].startswith("80")
-    assert last[">of promised"].startswith(("58.8 %", "58.9 %"))  # 1 / 1.7
-    assert last[">start skew"] == "0.0 %"
-    assert (last["shared"], last["verdict"]) == ("l3, node, socket", "ok")
-    assert (cells[0][">promised"], cells[0]["shared"]) == ("-", "-")
-
-
 def test_the_latencies_of_a_division_are_quantiles_of_its_steps(series):
     steps = [0.001 * number for number in range(1, 100)]
     one = series.filling[-1]
@@ -62,25 +47,12 @@ def test_the_latencies_of_a_division_are_quantiles_of_its_steps(series):
     assert [cells[name] for name in (">median", ">p95", ">p99")] == ["50 ms", "95 ms", "99 ms"]
 
 
-def test_the_recommendation_says_what_a_lone_replica_would_have_promised(series):
-    first, promised = choice_sentences(choose(series, 0.06))
-    assert mentions(first, "train 2 replicas of 4 cores … within 60 ms:")
-    assert mentions(promised, "replicas measured alone promise the most with 4 × 2, … 72")
-    assert re.search(r"with 4 × 2, another division: .*; (55\.9|56)\b", promised)  # 4 × 18.2 / 1.3
-
-
 def test_a_promise_without_an_interval_is_not_compared_and_the_sentence_says_so(series):
     *others, last = series.divisions
     promised = replace(last.lone, step=Estimate(last.lone.step.value))
     unsure = replace(series, divisions=(*others, replace(last, lone=promised)))
     _, sentence, *_ = choice_sentences(choose(unsure))
     assert mentions(sentence, "of the divisions whose promise has an interval, replicas … the most with 4 × 2")
-
-
-def test_where_no_division_keeps_a_limit_the_nearest_is_named(series):
-    first, *_ = choice_sentences(choose(series, 0.001, 0.99))
-    assert mentions(first, "8 cores … keeps 99 % … within 1 ms;")
-    assert first.endswith(", with 1 × 8")
 
 
 def disturbed(cores: tuple[int, ...]) -> PackedSeries:
@@ -112,26 +84,11 @@ def test_a_division_that_could_not_be_compared_is_named_and_its_throughput_is_a_
     assert divisions_table(series).rows[-1][1].startswith("≥ ")
 
 
-def test_what_replicas_share_is_said(series):
-    sentences = [sharing_sentence(one) for one in series.filling[1:]]
-    assert sentences[0] == (
-        "2 × 4: every replica shares its L3 with 1 other, its NUMA node with 1 other, its socket with 1 other"
-    )
-    assert "its L3 with 7 others" in sentences[-1]
-
-
 def test_facts_are_of_the_schema(series):
     facts = {"schema": SCHEMA, "packs": packs_facts([choose(series), choose(series, 0.001)]), "slowdowns": []}
     msgspec.json.decode(json_text(facts), type=outputs()["pack"])
     assert facts["packs"][0]["best"]["replicas"] in (2, 4)
     assert facts["packs"][1]["best"] is None
-
-
-def test_a_page_has_a_section_with_every_workload(tmp_path):
-    rows = PackedMachine(slowdown=model(0.1), noise=0.001).rows(pack_study(launches="3"))
-    made = section(evaluate(folder_of(rows, tmp_path)))
-    assert [block.heading for block in made.blocks] == ["calibrated train", ""]
-    assert len(made.blocks[0].table.rows) == 7
 
 
 def test_mixed_packs_are_a_matrix(tmp_path):

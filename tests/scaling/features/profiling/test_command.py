@@ -94,12 +94,6 @@ def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_sam
     assert "all 4 runs" in again.stderr
 
 
-@pytest.mark.parametrize("points", ["0", "-1", "nan"])
-def test_nothing_is_the_same_within_nothing(points, tmp_path):
-    completed = scaling("profile", "deepq", *SMALL, "--reproducible-to", points, "-o", tmp_path / "results")
-    assert f"--reproducible-to {points}: use a number of percentage points" in complaint(completed)
-
-
 def test_what_is_not_known_after_so_many_launches_is_said(folder):
     (traced_row,) = read_traced_rows(folder)
     store = TraceStore(folder)
@@ -120,22 +114,6 @@ def test_a_folder_of_traces_is_shown_again(profiled, folder):
     assert (facts["workload"], facts["mode"], facts["threads"], facts["steps"]) == ("deepq", "train", 1, 2)
     parts = ("op_seconds", "overhead_seconds", "unexplained_seconds")
     assert sum(facts[part] for part in parts) == pytest.approx(facts["wall_seconds"])
-
-
-def test_options_of_tracing_are_refused_for_stored_profiles():
-    completed = scaling("profile", EXAMPLES / "profiles-once", "--threads", 2, "--launches", 3)
-    assert "--threads and --launches would change nothing for stored profiles; leave them out" in complaint(completed)
-    completed = scaling("profile", EXAMPLES / "profiles-once", "--inter", 1, "--steps", 12, "-o", "elsewhere")
-    assert "--inter and --steps and --output would change nothing" in complaint(completed)
-
-
-def test_profiles_of_several_machines_are_not_combined():
-    completed = scaling("profile", EXAMPLES / "profiles-once", EXAMPLES / "profiles-now-two")
-    assert "profiles of several machines cannot be combined" in complaint(completed)
-
-
-def test_a_folder_without_traces_is_refused(tmp_path):
-    assert "traces.jsonl cannot be read" in complaint(scaling("profile", tmp_path))
 
 
 def test_another_number_of_steps_wants_another_folder(folder):
@@ -178,32 +156,6 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
     assert profile.returncode == 130
     stored = len(list(read_traced_rows(folder)))
     assert f"interrupted; {stored} of 100 runs are kept in {folder}; run the same command again to resume" in message
-
-
-@pytest.mark.parametrize(
-    ("arguments", "completed"),
-    [
-        (["alexnot"], "unknown workload 'alexnot'; did you mean 'alexnet'?"),
-        (
-            ["calibrated"],
-            "workload 'calibrated':",
-        ),
-        (["command: true"], "it is not a network"),
-        (["memnet", "--steps", "2"], "steps 2: … least 3"),
-        (["memnet", "--threads", "4096"], "cores=4096 with smt=1 was requested"),
-        (["memnet", "--threads", "few"], "key 'cores' cannot be \"few\""),
-        (["memnet", "--threads", "0"], "key 'cores' cannot be"),
-        (["memnet", "--mode", "trian"], "key 'modes' cannot be"),
-        (["memnet", "--size", "tiny"], "key 'size' cannot be \"tiny\"; it takes 'published' or 'small'"),
-        (["memnet", "--items", "0"], "key 'items' cannot be"),
-        (["memnet", "--inter", "0"], "key 'inter' cannot be"),
-        (["fathom", "memnet"], "fathom names its own workloads"),
-        (["nowhere.toml"], "study nowhere.toml cannot be read"),
-    ],
-)
-def test_what_cannot_be_profiled_is_refused_in_one_sentence(tmp_path, arguments, completed):
-    assert mentions(complaint(scaling("profile", *arguments, "-o", tmp_path / "results")), completed)
-    assert not (tmp_path / "results").exists()
 
 
 def test_a_study_with_jit_is_refused(tmp_path):

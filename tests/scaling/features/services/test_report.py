@@ -2,17 +2,11 @@ import json
 import re
 from dataclasses import replace
 
-import pytest
-
 from scaling.analysis.speedup import speedups
-from scaling.analysis.summary import summarize
-from scaling.errors import FitError
 from scaling.features import ObjectiveQuestion
 from scaling.features.services.load import services
 from scaling.features.services.report import load_facts, loads_table, objective, quantities, sentences
-from scaling.reporting.deployment import deployment_lines
-from tests.mentions import mentions
-from tests.scaling.features.services.loads import grid, launches, point, summaries
+from tests.scaling.features.services.loads import grid, point, summaries
 
 NOTHING = dict.fromkeys(("throughput", "latency", "efficiency"))
 
@@ -30,60 +24,11 @@ def test_a_rate_with_a_latency_is_answered_with_what_was_measured():
     json.dumps(answer.facts)
 
 
-def test_a_rate_that_was_offered_is_named_so():
-    answer = objective(question(summaries({point(1, 8, 1250000.0): 1245000.0}), throughput=1240000.0, latency=0.01))
-    assert "1250000/s offered" in answer.sentences[0]
-    assert answer.facts["services"][0]["closed_loop"] is False
-
-
 def test_services_of_one_name_are_told_apart():
     one, two = (replace(point(cores, 8), smt=cores) for cores in (1, 2))
     measured = summaries({one: 1000.0, two: 1500.0})
     sentences = objective(question(measured, throughput=500.0)).sentences
     assert [sentence.partition(":")[0] for sentence in sentences] == ["echo smt 1", "echo smt 2"]
-
-
-def test_the_size_is_what_kubernetes_is_asked_for():
-    answer = objective(question(grid(), throughput=12000.0, latency=0.01))
-    lines = deployment_lines(answer.deployments, "kubernetes")
-    assert "    cpu: 2000m" in lines
-    assert "    memory: 128Mi" in lines
-
-
-def test_replicas_are_asked_for_and_said_to_be_alone():
-    answer = objective(question(grid(), throughput=40000.0))
-    assert any(line.startswith("replicas: ") for line in deployment_lines(answer.deployments, "kubernetes"))
-    assert "not measured together" in answer.sentences[0]
-
-
-def test_a_promise_that_nothing_keeps_is_no_answer_and_names_what_is_nearest():
-    answer = objective(question(grid(), throughput=100.0, latency=0.001))
-    assert not answer.is_answer
-    assert "the lowest p99 is" in answer.sentences[0]
-
-
-def test_a_promise_of_a_point_without_an_interval_is_no_answer_and_the_sentence_says_why():
-    alone, *_ = launches(point(1, 8), 1000.0)
-    answer = objective(question(summarize([alone]), throughput=900.0))
-    assert not answer.is_answer
-    assert mentions(answer.sentences, "no answer yet for echo: … 900 requests/s; 1 core may do, … without an interval")
-
-
-@pytest.mark.parametrize(
-    ("targets", "problem"),
-    [
-        ({"latency": 0.1}, "add --throughput"),
-        ({"throughput": 1.0, "efficiency": 0.5}, "not efficiency"),
-        ({"throughput": float("nan")}, "--throughput is nan, but must be a number above 0"),
-        ({"throughput": 0.0}, "--throughput is 0, but must be a number above 0"),
-        ({"throughput": 1.0, "latency": -1.0}, "--latency is -1, but must be a number above 0"),
-        ({"throughput": 1.0, "latency": 0.1, "quantile": 0.95}, "no generator printed p95"),
-    ],
-)
-def test_what_cannot_be_answered_is_refused(targets, problem):
-    quantile = targets.pop("quantile", None)
-    with pytest.raises(FitError, match=problem):
-        objective(question(grid(), quantile, **targets))
 
 
 def test_without_a_rate_there_are_the_curves_and_every_load():

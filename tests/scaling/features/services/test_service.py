@@ -55,39 +55,3 @@ def test_a_rate_is_an_axis_where_the_load_keeps_one(rate):
 def test_a_service_takes_its_loads_in_rounds_and_a_program_does_not():
     study = Study(programs=[service()], rounds=3)
     assert turns_of(study, study.programs[0]).rounds == 3
-
-
-@pytest.mark.parametrize(
-    ("keys", "problem"),
-    [
-        ({"serve": "server", "load": "generator"}, "nothing shows when it is ready"),
-        ({"latency": {"p99": "none"}}, "has 0 groups"),
-        ({"latency": {"slow": "(.*)"}}, "p99.9, mean or max"),
-        ({"seconds": "(.*)"}, "throughput or seconds, not both"),
-        ({"items": 3}, "measured by its throughput"),
-        ({"load": "generator {planet}"}, "unknown placeholder {planet}"),
-        ({"load": 7}, "key 'load' cannot be 7"),
-        ({"lod": "x"}, "did you mean 'load'"),
-    ],
-)
-def test_what_a_service_cannot_be_is_one_sentence(keys, problem):
-    with pytest.raises(StudyError, match=problem.replace("{", r"\{").replace(".", r"\.")):
-        service(**keys)
-
-
-def test_a_missing_load_is_called_as_it_is_written():
-    with pytest.raises(StudyError, match="key 'load' is missing"):
-        Service(name="echo", serve="server {port}", throughput="(.*)")
-
-
-@pytest.mark.parametrize(
-    ("keys", "problem"),
-    [
-        ({"programs": [service(load="generator {clients}")]}, "uses {clients}, but clients is missing"),
-        ({"programs": [service()], "clients": [1]}, "no line of a service uses {clients}"),
-        ({"programs": [service()], "replicas": [2]}, "cannot be measured in packs"),
-    ],
-)
-def test_what_a_study_cannot_do_with_a_service_is_one_sentence(keys, problem):
-    with pytest.raises(StudyError, match=problem.replace("{", r"\{")):
-        Study(**keys)

@@ -99,13 +99,6 @@ def test_a_search_that_is_killed_goes_on_with_the_same_command(tmp_path):
     assert done.stdout.startswith(("best for latency: block 0.01: ", "no answer yet for latency: "))
 
 
-def test_the_grid_can_be_looked_at_first(tmp_path):
-    done = scaling("tune", "-o", tmp_path / "out", "--cores", 1, "--dry-run", *SLOW_FIRST)
-    lines = done.stdout.splitlines()
-    assert lines == ["block 0.03 (default)", "block 0.01", "block 0.02", "3 settings, at most 48 launches"]
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

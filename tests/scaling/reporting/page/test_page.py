@@ -198,12 +198,6 @@ def test_a_study_with_next_to_nothing_in_it_gives_a_page_with_a_sentence(tmp_pat
     assert facts_of(text)["points"]
 
 
-def test_failed_runs_are_listed_with_their_reasons_and_what_they_wrote(tmp_path):
-    words = text_of(page(evaluate(DEGENERATE["all failed"](tmp_path))), "origin")
-    assert "1 core, compact , launch 1-4: failed: killed by signal 9 (out of memory?)" in words
-    assert "no memory left" in words
-
-
 def test_what_stands_between_backticks_is_code_and_all_else_is_escaped():
     assert code("<b> `scaling fit A&B` and ` alone") == "&lt;b&gt; <code>scaling fit A&amp;B</code> and ` alone"
 
@@ -232,11 +226,6 @@ def test_findings_come_worst_first_with_their_remedies(tmp_path):
     words = text_of(page(evaluate(folder)), "machine")
     assert mentions(words, "1 thing here … : load.")
     assert words.index("load : 3 tasks") < words.index("Remedy: Stop them.") < words.index("ASLR : on")
-
-
-def test_a_page_says_how_many_points_are_imprecise(tmp_path):
-    folder = folder_of(made("cores = [1, 2, 4, 8]\nlaunches = 2"), tmp_path)
-    assert "4 points, 1 ok, 3 imprecise" in page(evaluate(folder))
 
 
 def test_what_has_nothing_to_say_is_not_there(tmp_path):

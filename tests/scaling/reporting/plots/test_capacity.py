@@ -7,7 +7,7 @@ from scaling.reporting.capacity import STATUS_WORDS
 from scaling.reporting.plots.capacity import TARGET_COLOUR
 from scaling.reporting.plots.drawing import draw_figures
 from scaling.results.evaluation import evaluate
-from tests.scaling.reporting.plots.artists import bars, hollow, joined, laws, legend, marks, nothing, panels, picture
+from tests.scaling.reporting.plots.artists import bars, hollow, joined, laws, legend, marks, panels, picture
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result, stolen
 
 ALL = 'cores = "all"\nlaunches = 3'
@@ -77,10 +77,6 @@ def test_throughput_is_as_valid_as_its_own_launches_whatever_the_baseline(tmp_pa
 def test_every_series_has_a_scale_of_its_own(tmp_path):
     drawing = picture(result(f"workloads = {list(EIGHT[:3])}\n{ALL}", tmp_path), "capacity")
     assert len({axes.get_ylim() for axes in panels(drawing)}) == 3
-
-
-def test_without_a_law_there_is_nothing_to_say_of_sizes(tmp_path):
-    assert "series has a curve" in nothing(result("cores = [1]\nlaunches = 3", tmp_path), "capacity")
 
 
 def test_a_target_changes_no_other_figure(tmp_path):

@@ -126,10 +126,6 @@ def test_more_series_have_a_panel_each_with_the_others_in_grey_behind(tmp_path):
     assert len({axes.get_ylim() for axes in panels(drawing)}) == 1
 
 
-def test_a_study_of_one_core_has_nothing_to_draw(tmp_path):
-    assert "more than one core" in nothing(result("cores = [1]\nlaunches = 3", tmp_path), "efficiency")
-
-
 DOUBLING = 'cores = "doubling"\nlaunches = 3'
 
 
@@ -171,11 +167,6 @@ def test_the_trace_is_marked_count_by_count_with_the_fitted_serial_fraction_as_a
     assert axes.figure.get_supylabel() == "Karp–Flatt serial fraction, %"
 
 
-def test_weak_scaling_and_single_cores_have_no_serial_fraction(tmp_path):
-    assert "fixed work" in nothing(result('cores = [1, 2]\nlaunches = 3\nscale = "weak"', tmp_path), "karp-flatt")
-    assert "fixed work" in nothing(result("cores = [1]\nlaunches = 3", tmp_path), "karp-flatt")
-
-
 BOTH = "cores = [1, 2, 4]\nlaunches = 3"
 
 
@@ -208,10 +199,6 @@ def test_modes_are_drawn_in_one_panel_a_workload_each_with_its_own_marker(tmp_pa
         if (point.summary.point.workload, point.summary.point.mode) == (EIGHT[0], "train")
     ]
     assert list(train.get_ydata()) == pytest.approx(expected)
-
-
-def test_one_mode_is_nothing_to_compare(tmp_path):
-    assert "training and inference" in nothing(result(BOTH, tmp_path), "modes")
 
 
 MANY = f"workloads = {list(EIGHT[:5])}\ncores = [1, 2]\nlaunches = 3\nintra = [1, 2, 3, 4, 5, 6]"
