@@ -16,14 +16,24 @@ except KeyboardInterrupt:
 
 def main() -> None:
     """Run the command line."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script
+    if _ends_at_interrupts():
+        try:
+            _run_command()
+        finally:
+            signal.signal(signal.SIGINT, _end)
+    else:
         _run_command()
-        return
-    signal.signal(signal.SIGINT, _end)
+
+
+def _ends_at_interrupts() -> bool:
+    """End at Ctrl-C from now on, unless it is ignored, as in the background of a script; whether it is not."""
     try:
-        _run_command()
-    finally:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            return False
         signal.signal(signal.SIGINT, _end)
+        return True
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)
 
 
 def _run_command() -> None:

@@ -87,11 +87,14 @@ def test_a_profile_goes_on_under_the_name_of_the_machine_that_it_was_begun_under
 def test_further_launches_are_traced_until_a_profile_made_again_would_be_the_same(folder):
     completed = program("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
     assert_traced(completed)
-    assert [traced_row.row.run.launch for traced_row in read_traced_rows(folder)] == [1, 2, 3, 4]
+    launches = [traced_row.row.run.launch for traced_row in read_traced_rows(folder)]
+    made = max(launches)  # more than four where some were disturbed
+    assert launches == list(range(1, made + 1))
+    assert made >= 4
     assert completed.stdout.count("deepq train small, 1 thread") >= 4
     assert completed.stdout.count("all ops") == 1
     again = scaling("profile", "deepq", *SMALL, "--reproducible-to", "100", "-o", folder)
-    assert "all 4 runs" in again.stderr
+    assert f"all {made} runs" in again.stderr
 
 
 def test_what_is_not_known_after_so_many_launches_is_said(folder):
