@@ -87,6 +87,9 @@ VICTIMS = {"spawn": ("parent", "child", "both"), "fork": ("parent", "child", "se
 LONGEST_WAIT_SECONDS = {"apart": 1.5, "turns": 6.0}
 KILLED_AT_THE_START = 0.2
 SECONDS_BETWEEN_LOOKS = 0.01
+
+# Another sweep on this machine has ended after so many seconds.
+LONGEST_OTHER_SWEEP = 60.0
 LAUNCHES = {"apart": 6, "turns": 3}
 
 
@@ -239,6 +242,15 @@ def _groups() -> set[Path]:
     return {group for group in groups if not read_text(group / "cgroup.procs")}
 
 
+def _left(other_groups: set[Path]) -> set[Path]:
+    """Control groups that stay; those of other sweeps, which have no processes between two runs, go in time."""
+    left, deadline = _groups() - other_groups, time.monotonic() + LONGEST_OTHER_SWEEP
+    while left and time.monotonic() < deadline:
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+        left &= _groups()
+    return left
+
+
 def _look(folder: Path, stored: list[Row], other_groups: set[Path]) -> list[str]:
     """What is wrong after a kill: a file that does not parse, a row lost, a run twice, a process or a group left."""
     problems, rows = [], _rows(folder)
@@ -246,7 +258,7 @@ def _look(folder: Path, stored: list[Row], other_groups: set[Path]) -> list[str]
         counts = Counter(row.run.key for row in read_rows(path.parent))
         problems += [f"{folder}: run twice: {key}" for key, count in counts.items() if count > 1]
     problems += [f"{folder}: row lost: {row.run.key}" for row in stored if row not in rows]
-    problems += [f"{folder}: control group {group} is left" for group in _groups() - other_groups]
+    problems += [f"{folder}: control group {group} is left" for group in _left(other_groups)]
     problems += [f"{folder}: {scratch} is left" for scratch in folder.glob("scaling-*")]
     return problems + [f"{folder}: process {pid} is left" for pid, _ in _processes(folder)]
 
