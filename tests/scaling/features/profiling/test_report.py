@@ -45,13 +45,6 @@ def test_profiles_are_named_as_shortly_as_tells_them_apart(result):
     assert evaluate_ops(amdahl_traces(threads=(1,))).names == ("alexnet ×1",)
 
 
-def test_every_profile_has_a_line_with_its_classes(result):
-    lines = text_lines(profiles_table(result))
-    assert len(lines) == 1 + len(result.profiles)
-    assert lines[1].split()[:3] == ["alexnet", "train", "×1"]
-    assert " 90 " in lines[1]  # percent convolution
-
-
 def test_shares_are_shown_class_by_class_for_networks_that_can_be_compared(result):
     rows = {row[0]: row for row in shares_table(result).rows}
     assert shares_table(result).headers[2:] == (">alexnet", ">speech")
@@ -170,11 +163,6 @@ def test_launches_that_tell_different_shares_are_named():
     apart = evaluate_ops([trace(step(alike)), trace(step(other), launch=2)])
     assert not any("launches" in remark for remark in op_remarks(agreed))
     assert mentions(op_remarks(apart), "2 launches, the share of MatMul is 80.0 to 83.0 %")
-
-
-def test_one_launch_is_said_to_be_one():
-    remarks = list(op_remarks(evaluate_ops(amdahl_traces(threads=(1, 2), launches=1))))
-    assert mentions(remarks, "one launch per number")
 
 
 def test_nothing_is_predicted_from_one_number_of_threads():

@@ -68,11 +68,6 @@ def test_a_trace_that_keeps_to_everything_has_no_remark():
     assert list(trace_remarks([TRACED])) == []
 
 
-def test_slow_tracing_is_said():
-    slow = replace(TRACED, row=row(RUN, step_seconds=(0.005,) * 4))
-    assert mentions(trace_remarks([slow]), "took 2.00 times")
-
-
 def test_launches_of_a_point_are_doubted_together():
     launches = [
         TracedRow(row(replace(RUN, launch=number), step_seconds=(seconds,) * 4), (STEP,))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from scaling.analysis.speedup import speedups
 from scaling.features import ObjectiveQuestion
 from scaling.features.services.load import services
-from scaling.features.services.report import load_facts, loads_table, objective, quantities, sentences
+from scaling.features.services.report import loads_table, objective, quantities, sentences
 from tests.scaling.features.services.loads import grid, point, summaries
 
 NOTHING = dict.fromkeys(("throughput", "latency", "efficiency"))
@@ -45,12 +45,6 @@ def test_a_curve_that_no_law_describes_is_said_to_be_so_and_where_throughput_fal
     (falling,) = sentences(summaries({point(1, clients): 1000.0 / clients for clients in rates}))
     assert "1 client saturates it" in falling
     assert falling.endswith("; throughput falls from 1 client on")
-
-
-def test_where_there_is_no_service_nothing_is_said():
-    assert not objective(question([])).is_answer
-    assert sentences([]) == []
-    assert load_facts(summaries({point(): 1.0})[0]) is not None
 
 
 def test_the_columns_of_a_point_name_the_latency_that_was_printed():
