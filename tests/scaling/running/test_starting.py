@@ -126,10 +126,11 @@ def test_a_program_that_the_system_refuses_to_start_has_not_failed(
         ("#!/nowhere/python\n", "No such file or directory; correct the path, or the interpreter in its first line"),
     ],
 )
-def test_a_program_that_cannot_be_executed_is_the_users_error_in_a_sentence(tmp_path, code, reason):
+def test_a_program_that_cannot_be_executed_is_the_users_error_in_a_sentence(tmp_path, code, reason, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
     path = tmp_path / "prog"
     path.write_text(code)
     path.chmod(0o755)
     outcome = row_of(Program(name="prog", command=(str(path),))).outcome
-    assert (outcome.status, outcome.reason) == ("failed", f"'{path}' cannot be started: {reason}")
+    assert (outcome.status, outcome.reason) == ("failed", f"'~/prog' cannot be started: {reason}")
     assert not outcome.stderr_tail
