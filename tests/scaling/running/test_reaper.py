@@ -65,12 +65,12 @@ def test_no_request_to_stop_ends_a_reaper_not_even_as_it_starts(tmp_path, reques
     assert request_to_stop not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
-def test_a_reaper_that_restores_caps_is_ready_once_it_is_there(tmp_path):
+def test_a_reaper_that_restores_controls_is_ready_once_it_is_there(tmp_path):
     cap = tmp_path / "cap"
     cap.write_text("150")
     code = (
         "import os, sys\nfrom scaling.running.reaper import Reaper\n"
-        f"reaper = Reaper('{NOBODYS_MARK}', caps={{'files': [[sys.argv[1], '150']], 'gpu': None}})\n"
+        f"reaper = Reaper('{NOBODYS_MARK}', controls={{'cpu_max_mhz': {{sys.argv[1]: '150'}}}})\n"
         "open(sys.argv[1], 'w').write('90')\nprint(reaper.pid, flush=True)\nos.kill(0, 15)"
     )
     command = [sys.executable, "-c", code, str(cap)]
@@ -142,7 +142,7 @@ def test_what_a_killed_sweep_left_is_looked_for_several_times_since_it_may_not_s
 ):
     with subprocess.Popen(["true"]) as sweep:
         ended = high_descriptor(os.pidfd_open(sweep.pid))
-    setup = {"mark": NOBODYS_MARK, "scratch": None, "caps": None, "root": "/", "sweep": [sweep.pid, ended]}
+    setup = {"mark": NOBODYS_MARK, "scratch": None, "controls": None, "root": "/", "sweep": [sweep.pid, ended]}
     given = f"{json.dumps(setup)}\n".encode() + closing
     watch = subprocess.run([sys.executable, "-c", LOOKS], input=given, stdout=subprocess.PIPE, pass_fds=[ended])
     os.close(ended)

@@ -228,7 +228,7 @@ def test_what_is_missing_under_several_caps_is_made_beside_one_core_under_each()
     runs = plan(question, machine(2)).runs
     earlier = [Launch(run.point, run.launch, 1.0) for run in runs if run.point.cores == 1]
     for members in cohorts(made(Schedule(question, runs, earlier), Clock())):
-        assert Counter((run.point.cores, run.point.caps.cpu_max_mhz) for run in members) == dict.fromkeys(
+        assert Counter((run.point.cores, run.point.cpu_max_mhz) for run in members) == dict.fromkeys(
             product((1, 2), (None, 2000)), 1
         )
         assert len({run.launch for run in members if run.point.cores == 1}) == 1
@@ -240,9 +240,9 @@ def test_a_program_given_up_under_one_cap_is_no_member_of_the_cohort():
     )
     runs = plan(question, machine(1)).runs
     first = [run for run in runs if run.launch == 1]
-    earlier = [Launch(run.point, 1, 1.0 if run.point.caps.cpu_max_mhz else None, reason="no") for run in first]
+    earlier = [Launch(run.point, 1, 1.0 if run.point.cpu_max_mhz else None, reason="no") for run in first]
     (cohort,) = cohorts(made(Schedule(question, runs, earlier), Clock()))
-    assert [run.point.caps.cpu_max_mhz for run in cohort] == [2000]
+    assert [run.point.cpu_max_mhz for run in cohort] == [2000]
     assert cohort[0].cohort.members == 1
 
 
