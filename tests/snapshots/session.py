@@ -22,6 +22,7 @@ from unittest import mock
 
 from benchmarks.shared.machines import HOST
 from scaling.cli.main import main
+from scaling.results.files import _read_stream
 from tests.snapshots import folders
 from tests.snapshots.pretend import PretendEngine, pretend_findings, pretend_machine
 
@@ -99,6 +100,7 @@ def _run(words: list[str]) -> tuple[str, str]:
     if "<" in words:
         *words, _, file = words
         given = Path(file).read_text()
+    _read_stream.cache_clear()  # of the stdin of the case before
     out, err, status = TextIOWrapper(BytesIO(), encoding="utf-8"), StringIO(), 0
     with ExitStack() as patches:
         for patch in _patches(words, environment, given):
