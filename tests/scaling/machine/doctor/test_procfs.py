@@ -179,7 +179,7 @@ def test_meters_and_caps_for_root_alone_have_a_remedy():
         root.chmod(0o755)
         packages(root, (0,), dram=False)
         (root / "sys/class/powercap/intel-rapl:0/energy_uj").chmod(0)
-        for limit in root.rglob("*_power_limit_uw"):
+        for limit in (*root.rglob("*_power_limit_uw"), *root.rglob("scaling_max_freq")):
             limit.chmod(0o444)
         with as_nobody():
             power = read_vitals(root).power
