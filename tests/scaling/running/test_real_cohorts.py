@@ -32,14 +32,7 @@ def nobody_is_left_behind():
 def rows_of(workload: str, counts: tuple[int, ...] = (1, 2), **keys: object) -> list[Row]:
     """The rows of a cohort of a workload for each mode, in the order of their cores."""
     topology = read_topology()
-    settings = {
-        "rounds": ROUNDS,
-        "turn_seconds": 0.05,
-        "timeout_seconds": 600,
-        "launches": 1,
-        "design": "turns",
-        **keys,
-    }
+    settings = {"rounds": ROUNDS, "turn_seconds": 0.05, "timeout_seconds": 60, "launches": 1, "design": "turns", **keys}
     # No rounds beyond those, however busy the machine is.
     settings = {"max_seconds": int(str(settings["rounds"])) * float(str(settings["turn_seconds"])), **settings}
     toml = f"workloads = {json.dumps([workload])}\ncores = {list(counts)}\nsize = 'small'"
@@ -80,7 +73,7 @@ def test_servers_of_later_launches_are_started_at_once_where_imports_take_long(m
     started, start = [], servers._start
     monkeypatch.setattr(servers, "_start", lambda *setup: started.append(setup[-1]) or start(*setup))
     path = tmp_path / "notes"
-    rows = rows_of(f"{FAULTY}:notes path='{path}'", (1,), start="fork", launches=3, rounds=1, turn_seconds=BRIEF)
+    rows = rows_of(f"{FAULTY}:notes path={path}", (1,), start="fork", launches=3, rounds=1, turn_seconds=BRIEF)
     assert {row.outcome.status for row in rows} == {"ok"}
     hashes = [line.split()[1] for line in path.read_text().splitlines()]
     assert len(set(hashes)) == len(rows) == 3
@@ -105,7 +98,7 @@ def rounds(row: Row) -> list[int]:
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 def test_the_launch_of_a_program_is_one_turn_and_one_execution(start, tmp_path):
     log = tmp_path / "log"
-    rows = rows_of(f"command: sh -c 'mkdir $TMPDIR/own && echo {{cores}} >> \"{log}\"'", start=start)
+    rows = rows_of(f"command: sh -c 'mkdir $TMPDIR/own && echo {{cores}} >> {log}'", start=start)
     assert [row.outcome.status for row in rows] == ["ok", "ok"]
     assert [[(turn.round, turn.steps) for turn in row.outcome.turns] for row in rows] == [[(0, 0), (1, 1)]] * 2
     assert sorted(log.read_text().split()) == ["1", "2"]
