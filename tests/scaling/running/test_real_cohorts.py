@@ -73,7 +73,7 @@ def test_servers_of_later_launches_are_started_at_once_where_imports_take_long(m
     started, start = [], servers._start
     monkeypatch.setattr(servers, "_start", lambda *setup: started.append(setup[-1]) or start(*setup))
     path = tmp_path / "notes"
-    rows = rows_of(f"{FAULTY}:notes path={path}", (1,), start="fork", launches=3, rounds=1, turn_seconds=BRIEF)
+    rows = rows_of(f"{FAULTY}:notes path='{path}'", (1,), start="fork", launches=3, rounds=1, turn_seconds=BRIEF)
     assert {row.outcome.status for row in rows} == {"ok"}
     hashes = [line.split()[1] for line in path.read_text().splitlines()]
     assert len(set(hashes)) == len(rows) == 3

@@ -132,7 +132,7 @@ def test_beside_another_workload_the_first_is_measured():
 
 
 def test_where_one_replica_dies_its_sister_is_ended_and_there_is_one_row_with_one_reason(tmp_path):
-    (row,) = rows_of(f"{FAULTY}:one_dies folder={tmp_path}", alone=True)
+    (row,) = rows_of(f"{FAULTY}:one_dies folder='{tmp_path}'", alone=True)
     assert row.outcome.status == "failed"
     assert row.outcome.reason.startswith(("replica 1 of 2, on CPUs ", "replica 2 of 2, on CPUs "))
     assert "killed by signal 9 (SIGKILL)" in row.outcome.reason
@@ -141,7 +141,7 @@ def test_where_one_replica_dies_its_sister_is_ended_and_there_is_one_row_with_on
 
 
 def test_a_replica_that_is_killed_for_want_of_memory_is_named(small_memory_group, tmp_path):
-    (row,) = rows_of(f"{FAULTY}:one_eats_memory folder={tmp_path} group={small_memory_group}", alone=True)
+    (row,) = rows_of(f"{FAULTY}:one_eats_memory folder='{tmp_path}' group='{small_memory_group}'", alone=True)
     assert row.outcome.status == "failed"
     assert "signal 9 (SIGKILL):" in row.outcome.reason
 
