@@ -28,7 +28,7 @@ def read_cases(path: Path) -> Iterator[Case]:
     """The cases of a file."""
     for block in f"\n{path.read_text()}".split(f"\n{HEADING}")[1:]:
         command, _, output = block.partition("\n")
-        yield Case(command, f"{output.strip()}\n")
+        yield Case(command, output)
 
 
 def write_cases(path: Path, cases: Iterator[Case]) -> None:

@@ -16,7 +16,6 @@ from html.parser import HTMLParser
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -118,7 +117,7 @@ def _run(words: list[str]) -> tuple[str, str]:
 
 def _patches(words: list[str], environment: dict[str, str], given: str) -> Iterator["mock._patch"]:
     yield mock.patch.object(sys, "argv", words)
-    yield mock.patch.dict(sys.modules, {"__main__": ModuleType("__main__")})  # names no package as the program
+    yield mock.patch.object(sys.modules["__main__"], "__package__", None)  # or it would name the program
     yield mock.patch.object(sys, "stdin", TextIOWrapper(BytesIO(given.encode())))
     yield mock.patch.dict(os.environ, environment, clear=True)
     for name, pretended in PRETENDED.items():
