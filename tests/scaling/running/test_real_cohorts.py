@@ -32,7 +32,14 @@ def nobody_is_left_behind():
 def rows_of(workload: str, counts: tuple[int, ...] = (1, 2), **keys: object) -> list[Row]:
     """The rows of a cohort of a workload for each mode, in the order of their cores."""
     topology = read_topology()
-    settings = {"rounds": ROUNDS, "turn_seconds": 0.05, "timeout_seconds": 60, "launches": 1, "design": "turns", **keys}
+    settings = {
+        "rounds": ROUNDS,
+        "turn_seconds": 0.05,
+        "timeout_seconds": 600,
+        "launches": 1,
+        "design": "turns",
+        **keys,
+    }
     # No rounds beyond those, however busy the machine is.
     settings = {"max_seconds": int(str(settings["rounds"])) * float(str(settings["turn_seconds"])), **settings}
     toml = f"workloads = {json.dumps([workload])}\ncores = {list(counts)}\nsize = 'small'"
@@ -98,7 +105,7 @@ def rounds(row: Row) -> list[int]:
 @pytest.mark.parametrize("start", ["spawn", "fork"])
 def test_the_launch_of_a_program_is_one_turn_and_one_execution(start, tmp_path):
     log = tmp_path / "log"
-    rows = rows_of(f"command: sh -c 'mkdir $TMPDIR/own && echo {{cores}} >> {log}'", start=start)
+    rows = rows_of(f"command: sh -c 'mkdir $TMPDIR/own && echo {{cores}} >> \"{log}\"'", start=start)
     assert [row.outcome.status for row in rows] == ["ok", "ok"]
     assert [[(turn.round, turn.steps) for turn in row.outcome.turns] for row in rows] == [[(0, 0), (1, 1)]] * 2
     assert sorted(log.read_text().split()) == ["1", "2"]

@@ -41,7 +41,7 @@ def nobody_is_left_behind() -> Iterator[None]:
 def rows_of(workload: str, *, alone: bool = False, **keys: object) -> list[Row]:
     """The rows of one replica and of two at once, each on one core, that take turns; of the pack `alone`."""
     topology = read_topology()
-    settings = {"rounds": ROUNDS, "turn_seconds": 0.1, "timeout_seconds": 60, "launches": 1, **keys}
+    settings = {"rounds": ROUNDS, "turn_seconds": 0.1, "timeout_seconds": 600, "launches": 1, **keys}
     # No rounds beyond those, however busy the machine is.
     settings["max_seconds"] = 0.1 * int(str(settings["rounds"]))
     toml = f"workloads = {json.dumps([workload])}\ncores = 1\nreplicas = 2\nsize = 'small'"
@@ -94,7 +94,7 @@ def test_a_pack_that_runs_apart_takes_its_turns_alone():
 def test_replicas_of_a_program_are_executed_at_once(tmp_path):
     log = tmp_path / "log"
     # Each waits for the other to have begun: one after another they would wait for ever.
-    meet = f"set -e; mkdir $TMPDIR/own; echo {{cpus}} >> {log}; until [ $(wc -l < {log}) = 2 ]; do sleep 0.01; done"
+    meet = f'set -e; mkdir $TMPDIR/own; echo {{cpus}} >> "{log}"; until [ $(wc -l < "{log}") = 2 ]; do sleep 0.01; done'
     (row,) = rows_of(f"command: sh -c '{meet}'", alone=True)
     assert row.outcome.status == "ok", row.outcome.reason
     assert sorted(log.read_text().split()) == sorted(replica.cpus for replica in row.outcome.pack.replicas)
@@ -164,7 +164,7 @@ test_real_packs.rows_of(sys.argv[1], alone=True)
 def test_no_replica_outlives_a_sweep_that_was_killed(tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    sweep = subprocess.Popen([sys.executable, "-c", SWEEP, f"{FAULTY}:tells_and_hangs fifo={fifo}"], cwd=REPOSITORY)
+    sweep = subprocess.Popen([sys.executable, "-c", SWEEP, f"{FAULTY}:tells_and_hangs fifo='{fifo}'"], cwd=REPOSITORY)
     replicas: list[int] = []
     while len(replicas) < 2:
         replicas += map(int, fifo.read_text().split())
