@@ -15,6 +15,7 @@ from statistics import fmean, median, quantiles
 
 from scaling.analysis import estimates, rules
 from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.distributions import student_p, student_t
 from scaling.analysis.energy import EnergyFigures, LaunchEnergy, energy_figures
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.packs import Pack
@@ -421,9 +422,9 @@ def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
     moved, error = slope * (count - 1), sqrt(rest / (count - 2) / spread) * (count - 1)
     if error == 0:
         return Estimate(exp(moved)), 1.0 if moved == 0 else 0.0
-    reach = estimates.student_t(count - 2) * error
+    reach = student_t(count - 2) * error
     interval = Estimate(exp(moved), exp(max(-700, moved - reach)), exp(min(700, moved + reach)))
-    return interval, estimates.student_p(moved / error, count - 2)
+    return interval, student_p(moved / error, count - 2)
 
 
 def launch_ratio(
