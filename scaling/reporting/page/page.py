@@ -23,17 +23,10 @@ from scaling.analysis.capacity import end_reason, too_few
 from scaling.analysis.comparison import compare_backends
 from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.sizing.levels import level_curves, level_sizes, levels_of
-from scaling.analysis.sizing.quantile_tables import (
-    ASSURANCE_PROBITS,
-    ASSURANCES,
-    PROBITS,
-    SizeTable,
-    StepTable,
-    fastest_table,
-    size_tables,
-)
 from scaling.analysis.sizing.question import Goal, MachineTooSmall, ScalingLimits, Status
+from scaling.analysis.sizing.samples import ASSURANCE_PROBITS, ASSURANCES, PROBITS
 from scaling.analysis.sizing.sizes import Sizes
+from scaling.analysis.sizing.tables import SizeTable, StepTable, fastest_table, size_tables
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.answers import cores_answers, study_answers
