@@ -32,11 +32,11 @@ from math import ceil, inf, log, sqrt
 from statistics import fmean, median, variance
 
 from scaling.analysis import rules
-from scaling.analysis.curves.laws import karp_flatt
 from scaling.analysis.decomposition import Decomposition, decompose
 from scaling.analysis.doubts import about_baseline, about_drift, about_missing_baseline, about_single_count, about_width
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.serial_fraction import karp_flatt
 from scaling.analysis.summary import Launch, Summary, launch_ratio
 from scaling.study.planning import Point
 

@@ -14,13 +14,13 @@ from math import exp, log, sqrt
 from statistics import fmean, median, quantiles
 
 from scaling.analysis import estimates, rules
-from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.distributions import student_p, student_t
 from scaling.analysis.doubts import about_clock, about_fixed_time, about_launches, about_turns
 from scaling.analysis.energy import EnergyFigures, LaunchEnergy, energy_figures
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.step_times import STEP_FIGURES, StepTimes
 from scaling.analysis.turns import Adjusted, Slope, TurnTimes, adjust, share_taken, slope
 from scaling.machine.topology import CpuSet

@@ -19,12 +19,12 @@ import msgspec
 from msgspec import Meta
 
 from scaling.analysis import rules
-from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.device_profile import DeviceProfile
 from scaling.analysis.doubts import about_replicas, about_run, about_steps
 from scaling.analysis.energy import LaunchEnergy, MeterEnergy, launch_energy
 from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Rule
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.step_times import level_shift, step_noise, step_times
 from scaling.analysis.summary import Launch
 from scaling.analysis.turns import (

@@ -16,7 +16,7 @@ from math import isfinite, nan, sqrt
 from statistics import median
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
-from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.traces import TracedStep
 from scaling.analysis.turns import EXECUTIONS, WARMUP_ROUND, Turn, TurnSpan, was_quiet
 from scaling.analysis.witness import Witness

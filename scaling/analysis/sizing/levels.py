@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 
 from scaling.analysis.arrays import Floats
-from scaling.analysis.curves.draws import Draws
+from scaling.analysis.curves.draws import Draws, whole_counts
 from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.sizing.host_level import HostLevel, host_level, slowdown_at, statistic_level
 from scaling.analysis.sizing.question import Basis, Goal, Grounds, Question, StepRefusal, StepsUnknown, TooFewSteps
 from scaling.analysis.sizing.samples import Mixture, chance_below
-from scaling.analysis.sizing.sizes import Sizes, plain_sizes
+from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.step_times import steps_needed
 from scaling.analysis.summary import HostSlowdown
 
@@ -48,7 +48,8 @@ def extrapolation_limit(fit: SeriesFit) -> float:
 def level_sizes(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
     """The core counts of a machine, or whole numbers, that the curve of one level covers."""
     most = int(fit.limit + 1e-9)
-    return tuple(count for count in (sizes or plain_sizes(most)).counts if count <= most)
+    counts = sizes.counts if sizes else whole_counts(most)
+    return tuple(count for count in counts if count <= most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class LevelCurve:
     @cached_property
     def grid(self) -> Floats:
         """The whole numbers of cores that it covers."""
-        return np.array(plain_sizes(max(int(self.fit.limit + 1e-9), 1)).counts, dtype=np.float64)
+        return np.array(whole_counts(max(int(self.fit.limit + 1e-9), 1)), dtype=np.float64)
 
     @property
     def fastest(self) -> Floats:

@@ -18,7 +18,7 @@ from scaling.analysis.curves.fit import (
     OneLaunchPerCount,
     fit,
 )
-from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.series import Observation, Series
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import (
