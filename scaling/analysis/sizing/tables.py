@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from scaling.analysis.arrays import Floats
-from scaling.analysis.capacity import rate, sustained
 from scaling.analysis.curves.draws import estimate
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.sizing.capacity import rate, sustained
 from scaling.analysis.sizing.levels import LevelCurve, Size
 from scaling.analysis.sizing.samples import ASSURANCE_PROBITS, ASSURANCES
 

@@ -18,10 +18,10 @@ from itertools import accumulate, chain
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from scaling.analysis.answers import AnswerCode
-from scaling.analysis.capacity import end_reason, too_few
 from scaling.analysis.comparison import compare_backends
 from scaling.analysis.curves.fit import SeriesFit
+from scaling.analysis.sizing.answers import AnswerCode
+from scaling.analysis.sizing.capacity import end_reason, too_few
 from scaling.analysis.sizing.levels import level_curves, level_sizes, levels_of
 from scaling.analysis.sizing.question import Goal, MachineTooSmall, ScalingLimits, Status
 from scaling.analysis.sizing.samples import ASSURANCE_PROBITS, ASSURANCES, PROBITS

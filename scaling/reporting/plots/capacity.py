@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from scaling.analysis.capacity import answer
 from scaling.analysis.curves.fit import Curve, curve_counts
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.sizing.capacity import answer
 from scaling.analysis.sizing.levels import LevelCurve, level_curves, turn_mixture
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question, ScalingLimits
 from scaling.reporting.capacity import STATUS_WORDS

@@ -4,9 +4,9 @@ import pytest
 
 from benchmarks.shared.machines import first_run
 from scaling.analysis import rules
-from scaling.analysis.answers import AnswerCode, SizeAnswer
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.sizing.answers import AnswerCode, SizeAnswer
 from scaling.analysis.sizing.question import Basis, Grounds
 from scaling.api.results import load
 from scaling.reporting.answers import size_sentence

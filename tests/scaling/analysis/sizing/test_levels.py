@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.machines import SMT_YIELDS, SmtMachine, machine, smt_study
-from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.curves.fit import by_settings, fit, fit_all
 from scaling.analysis.series import LeftOut, selected_series
+from scaling.analysis.sizing.capacity import answer, scaling_limits
 from scaling.analysis.sizing.host_level import HostLevel, host_level
 from scaling.analysis.sizing.levels import (
     Size,

@@ -7,12 +7,12 @@ import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, launches, series
 from benchmarks.shared.packs import PackedMachine, model, pack_study
-from scaling.analysis.capacity import allocation_of, answer, answer_job, cheapest_replicas, scaling_limits
 from scaling.analysis.curves.fit import fit
 from scaling.analysis.curves.laws import speedup
 from scaling.analysis.interference import CrowdedDivision, Crowding
 from scaling.analysis.serial_fraction import scaled_speedup
 from scaling.analysis.series import HostTurns, LeftOut, Observation, Series, selected_series
+from scaling.analysis.sizing.capacity import allocation_of, answer, answer_job, cheapest_replicas, scaling_limits
 from scaling.analysis.sizing.levels import Size, level_curves, offered_sizes
 from scaling.analysis.sizing.question import Basis, Goal, Grounds, LaunchesScatter, Question, Status, StepsGrow
 from scaling.analysis.sizing.sizes import Price, Sizes
