@@ -36,9 +36,9 @@ class Mixture:
     noise: Floats
     errors: LaunchErrors = NORMAL
 
-    def samples(self) -> Floats:
-        """Equally likely values, ascending."""
-        slices = self.errors.samples.reshape(SLICES, -1)
+    def samples(self, errors: int = SLICES) -> Floats:
+        """Equally likely values, ascending: every part with this number of errors, a power of two."""
+        slices = self.errors.samples.reshape(errors, -1)
         order = np.argsort(self.means)
         position = np.arange(len(order)) * GOLDEN % 1.0
         values = slices.take((position * slices.shape[1]).astype(np.intp), axis=1)
@@ -49,9 +49,9 @@ class Mixture:
         samples.sort()
         return samples
 
-    def quantiles(self, levels: Floats = LEVELS) -> Floats:
-        """The values that it does not exceed with these probabilities."""
-        samples = self.samples()
+    def quantiles(self, levels: Floats = LEVELS, errors: int = SLICES) -> Floats:
+        """The values that it does not exceed with these probabilities, from samples."""
+        samples = self.samples(errors)
         ranks = (levels * len(samples)).astype(np.intp)
         return samples[np.minimum(ranks, len(samples) - 1)]
 

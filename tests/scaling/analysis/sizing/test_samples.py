@@ -57,3 +57,9 @@ def test_beyond_all_samples_nothing_is_left():
 
 def test_every_assurance_has_a_probit_of_its_own():
     assert PROBITS[list(ASSURANCE_PROBITS)] == pytest.approx(ndtri(ASSURANCES))
+
+
+def test_more_errors_for_every_part_come_closer():
+    mixture = MIXTURES["noise that differs"]
+    for level, value in zip(LEVELS, mixture.quantiles(errors=128), strict=True):
+        assert true_chance(mixture, value) == pytest.approx(level, abs=3e-4)
