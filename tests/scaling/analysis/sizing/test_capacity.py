@@ -36,6 +36,7 @@ def test_the_size_is_the_smallest_that_is_sure_enough():
     assert sized.allocation.assurance >= 0.95
     below = next(neighbour for neighbour in sized.neighbours if neighbour.cores == sized.allocation.cores - 1)
     assert below.assurance < 0.95
+    assert all(neighbour.assurance is not None for neighbour in sized.neighbours)
     needed = next(cores for cores in range(1, 33) if speedup(cores, 0.05) >= 6.0)
     assert sized.needed.low <= needed <= sized.needed.high
 
@@ -126,6 +127,16 @@ def test_only_counts_the_machine_has_are_offered():
     assert [(reason.code, reason.cores, reason.machine) for reason in sized.reasons] == [
         ("machine-too-small", 16, "epyc")
     ]
+
+
+def test_a_machine_beyond_the_range_of_the_curve_is_not_too_small():
+    refused = throughput(speedup(64, 0.05), sizes=Sizes((1, 2, 4, 8, 16, 32, 64), "large"))
+    assert (refused.status, [reason.code for reason in refused.reasons]) == (Status.REFUSED, ["beyond-extrapolation"])
+
+
+def test_one_launch_per_count_is_enough_for_a_recommended_size():
+    once = [replace(one, launch_seconds=one.launch_seconds[:1]) for one in FIT.series.observations]
+    assert scaling_limits(fit(replace(FIT.series, observations=tuple(once)))).recommended == 16
 
 
 def test_where_no_size_has_any_chance_the_nearest_is_the_fastest():
