@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from statistics import median
 from threading import Thread
 
-from scaling.analysis.curves.laws import StatedTruth, expected_serial_fraction
+from scaling.analysis.serial_fraction import StatedTruth, expected_serial_fraction
 from scaling.machine.sysfs import read_topology
 from scaling.workloads.calibrated import Calibrated, division_chain
 from scaling.workloads.helpers import WORK

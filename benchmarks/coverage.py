@@ -26,12 +26,12 @@ import numpy as np
 from benchmarks.held import NOISES
 from benchmarks.shared.hosts import HOSTS, Apart, Turns, simulate
 from benchmarks.shared.hosts import Curve as HostCurve
-from scaling.analysis.capacity import answer
 from scaling.analysis.curves.draws import estimate, nearest_serial
 from scaling.analysis.curves.fit import SeriesFit, fit
 from scaling.analysis.curves.laws import Law, speedup
 from scaling.analysis.estimates import Estimate, location
 from scaling.analysis.series import Observation, Series, selected_series
+from scaling.analysis.sizing.capacity import answer
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.analysis.summary import select_points, summarize
 

@@ -16,7 +16,7 @@ from math import exp
 from pathlib import Path
 
 from benchmarks.shared.machines import HOST, old_settings, row
-from scaling.analysis.curves.laws import scaled_speedup
+from scaling.analysis.serial_fraction import scaled_speedup
 from scaling.machine.topology import CpuMasks, Topology, topology
 from scaling.results.rows import Row, row_to_json
 from scaling.results.store import ROWS, Store

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.shared.hosts import point
 from scaling.analysis.curves.fit import SeriesFit, fit
 from scaling.analysis.series import selected_series
-from scaling.analysis.sizing.levels import promised_level, turn_mixtures
+from scaling.analysis.sizing.levels import promised_level, turn_mixture
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.analysis.step_times import step_times
 from scaling.analysis.summary import Launch, select_points, summarize
@@ -123,8 +123,8 @@ def promised_seconds(fitted: SeriesFit, question: Question) -> list[float]:
     """The times that are promised on the size asked for, with each assurance."""
     level = promised_level(fitted, question)
     assert level is not None
-    (mixture,) = turn_mixtures(fitted.draws, level, float(ASKED), (1,))
-    return [exp(mixture.quantile(assurance)) for assurance in ASSURANCES]
+    mixture = turn_mixture(fitted.draws, level, float(ASKED))
+    return [exp(value) for value in mixture.quantiles(np.array(ASSURANCES)).tolist()]
 
 
 def kept(name: str, sets: int, launches: int, chance: np.random.Generator, off: float = 0.0) -> dict[str, Floats]:

@@ -76,7 +76,7 @@ def promises(machine: PackedMachine, series: Series, assurance: float, chance: r
     for replicas, cores in DIVISIONS:
         size, truth = Size(cores, curve), machine.slowdown_of(replicas, cores)
         slowdown = size.crowding(replicas)
-        promised = replicas / slowdown / exp(size.mixture(replicas).quantile(assurance))
+        promised = replicas / slowdown / exp(size.mixture(replicas).quantiles(np.array([assurance]))[0])
         each = 1.0 / machine.alone(cores) / truth
         noise = hypot(machine.noise, machine.launch_noise)
         made = fsum(each * exp(chance.gauss(0, noise)) for _ in range(replicas))

@@ -81,6 +81,19 @@ def test_the_core_reaches_a_feature_through_the_list_of_features_alone(path):
         assert not [name for name in modules if (ROOT / name.replace(".", "/")).is_dir()]
 
 
+@pytest.mark.parametrize(
+    ("below", "above"), [("*.py", ("curves", "sizing")), ("curves/*.py", ("sizing",))], ids=["statistics", "curves"]
+)
+def test_statistics_need_no_curve_and_curves_no_size(below, above):
+    importers = {
+        str(path.relative_to(ROOT))
+        for path in ROOT.glob(f"scaling/analysis/{below}")
+        for name in imported(path)
+        if name.startswith(tuple(f"scaling.analysis.{folder}" for folder in above))
+    }
+    assert importers == set()
+
+
 def test_no_module_imports_itself_through_others():
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sources()}
     TopologicalSorter({name: imported(path) & {*modules} for name, path in modules.items()}).prepare()

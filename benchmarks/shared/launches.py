@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from scaling.analysis.curves.laws import Scale, relative_time
+from scaling.analysis.curves.laws import relative_time
+from scaling.analysis.serial_fraction import Scale
 from scaling.analysis.series import Observation, Series, SeriesKey, table_key
 
 Floats = NDArray[np.float64]

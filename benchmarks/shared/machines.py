@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
 
-from scaling.analysis.curves.laws import Scale, relative_time
+from scaling.analysis.curves.laws import relative_time
+from scaling.analysis.serial_fraction import Scale
 from scaling.analysis.witness import Witness
 from scaling.machine.topology import CpuMasks, Machine, Topology, format_list, topology
 from scaling.results.rows import Outcome, Row, Sections

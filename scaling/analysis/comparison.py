@@ -22,6 +22,7 @@ from statistics import median
 from typing import Literal
 
 from scaling.analysis import estimates, rules
+from scaling.analysis.doubts import about_equal
 from scaling.analysis.estimates import LARGEST_LOG, Estimate, location
 from scaling.analysis.permutation import (
     SIGNIFICANCE,
@@ -123,7 +124,7 @@ class Difference:
         """The doubts about either side."""
         first = [SideDoubt("first", doubt) for doubt in self.first.doubts]
         second = [SideDoubt("second", doubt) for doubt in self.second.doubts]
-        equal = [SideDoubt("both", Doubt(rules.EQUAL))] if self.verdict is Change.UNKNOWN else []
+        equal = [SideDoubt("both", doubt) for doubt in about_equal()] if self.verdict is Change.UNKNOWN else []
         return (*first, *second, *equal)
 
 

@@ -10,23 +10,17 @@ than a factor of 3.
 
 The interval of a ratio of two independent locations combines theirs: the distances of the ends are added in quadrature
 (MOVER: Zou & Donner, Statistics in Medicine 27, 2008).
-
-Student's t and the chi-squared distribution are computed by their incomplete beta and gamma functions: the continued
-fraction by Lentz's method, quantiles by Newton's (Press et al., Numerical Recipes, 6.2 and 6.4). SciPy would add 149
-MB, a third of an installation.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import count
-from math import exp, fsum, hypot, isinf, lgamma, log, log1p, pi, sqrt
-from statistics import NormalDist, fmean, median
+from math import exp, fsum, hypot, isinf, log, sqrt
+from statistics import fmean, median
 
+from scaling.analysis.distributions import LEVEL, normal_quantile, student_t
 from scaling.analysis.rules import WIDEST_ANSWER
 
-LEVEL = 0.95
-NORMAL_QUANTILE = 1.96
 # Above this number of launches the distribution of rank sums is practically normal.
 MOST_EXACT = 50
 # More launches are reduced to this number of quantiles: pairs grow with the square.
@@ -35,9 +29,6 @@ MOST_PAIRED = 400
 ROUNDING = 1e-12
 # The largest logarithm of a float.
 LARGEST_LOG = 700.0
-# Relative change below which a sum or a quantile has converged.
-CONVERGED = 1e-15
-MOST_STEPS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +158,7 @@ def _signed_rank_quantile(count: int) -> int | None:
     ranks = count * (count + 1) // 2
     if count > MOST_EXACT:
         deviation = sqrt(count * (count + 1) * (2 * count + 1) / 24)
-        return int(ranks / 2 - NORMAL_QUANTILE * deviation)
+        return int(ranks / 2 - normal_quantile((1 + LEVEL) / 2) * deviation)
     ways = [1] + [0] * ranks
     for rank in range(1, count + 1):
         ways = [number + (ways[total - rank] if total >= rank else 0) for total, number in enumerate(ways)]
@@ -177,97 +168,7 @@ def _signed_rank_quantile(count: int) -> int | None:
     return outside - 1 if outside else None
 
 
-def student_t(freedom: float, level: float = LEVEL) -> float:
-    """The standard errors that a two-sided interval reaches."""
-    return student_quantile(0.5 + level / 2, round(freedom, 6))
-
-
-def student_p(t: float, freedom: float) -> float:
-    """The two-sided probability of a t at least this far out."""
-    return 2 * student_tail(abs(t), freedom)
-
-
 def _variance(values: Sequence[float]) -> float:
     """The sample variance, much faster than by the exact fractions of `statistics`."""
     centre = fmean(values)
     return fsum((value - centre) ** 2 for value in values) / (len(values) - 1)
-
-
-def student_tail(t: float, freedom: float) -> float:
-    """The probability of exceeding a non-negative t."""
-    return _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2
-
-
-@cache
-def student_quantile(probability: float, freedom: float) -> float:
-    """The quantile of t at a probability of at least one half."""
-    half = freedom / 2
-    # Newton's steps never overshoot: t lies above the normal quantile, and the tail is convex there.
-    log_scale = lgamma(half + 0.5) - lgamma(half) - log(freedom * pi) / 2
-
-    def step(t: float) -> float:
-        density = exp(log_scale - (half + 0.5) * log1p(t * t / freedom))
-        return (student_tail(t, freedom) - (1.0 - probability)) / density
-
-    return _newton(NormalDist().inv_cdf(probability), step)
-
-
-@cache
-def chi_squared_quantile(probability: float, freedom: float) -> float:
-    """The quantile at a probability, starting from Wilson and Hilferty's approximation."""
-    half, spread = freedom / 2, 2 / (9 * freedom)
-    start = half * max(1 - spread + NormalDist().inv_cdf(probability) * sqrt(spread), 0.1) ** 3
-
-    def step(x: float) -> float:
-        # The density of log x, in which a step never leads below zero.
-        log_density = half * log(x) - x - lgamma(half)
-        change = (probability - _incomplete_gamma(half, x)) / exp(log_density)
-        return x * (exp(max(-2.0, min(2.0, change))) - 1)
-
-    return 2 * _newton(start, step)
-
-
-def _newton(value: float, step: Callable[[float], float]) -> float:
-    for _ in range(MOST_STEPS):
-        change = step(value)
-        value += change
-        if abs(change) <= 10 * CONVERGED * abs(value):
-            break
-    return value
-
-
-def _incomplete_gamma(a: float, x: float) -> float:
-    """P(a, x) by its series, all of whose terms are positive."""
-    term = total = 1 / a
-    for number in count(1):
-        term *= x / (a + number)
-        total += term
-        if term < CONVERGED * total:
-            break
-    return total * exp(a * log(x) - x - lgamma(a))
-
-
-def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """I_x(a, b), by its mirror image if the fraction converges slowly."""
-    if x in (0.0, 1.0):
-        return x
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _incomplete_beta(b, a, 1 - x)
-    log_factor = lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)
-    return exp(log_factor) * _beta_fraction(a, b, x) / a
-
-
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    upper, lower = 1.0, 1 / (1 - (a + b) * x / (a + 1))
-    value = lower
-    for number in range(1, MOST_STEPS):
-        twice = a + 2 * number
-        even = number * (b - number) * x / ((twice - 1) * twice)
-        odd = -(a + number) * (a + b + number) * x / (twice * (twice + 1))
-        before = value
-        for part in (even, odd):
-            lower, upper = 1 / (1 + part * lower), 1 + part / upper
-            value *= lower * upper
-        if abs(value - before) <= CONVERGED * abs(value):
-            break
-    return value

@@ -294,10 +294,3 @@ class Doubt:
     detail: str = ""
     launches: int = 1
     of: int = 1
-
-
-def width_doubts(half_width: float | None) -> list[Doubt]:
-    """The doubt about an estimate whose interval is missing or too wide, if any."""
-    if half_width is None:
-        return [Doubt(NO_ANSWER)]
-    return [Doubt(WIDE, half_width)] if half_width > WIDE.limit else []

@@ -13,10 +13,10 @@ from math import fsum
 from statistics import fmean
 from typing import Any
 
-from scaling.analysis.curves.laws import Scale, StatedTruth, combine, expected_serial_fraction
 from scaling.analysis.estimates import NO_REACH, Reach
 from scaling.analysis.interference import Crowding, packed_series
 from scaling.analysis.rules import Verdict
+from scaling.analysis.serial_fraction import Scale, StatedTruth, combine, expected_serial_fraction
 from scaling.analysis.step_times import StepTimes
 from scaling.analysis.summary import HostSlowdown, Launch, PointSelection, Summary, reach_of
 from scaling.errors import FitError

@@ -32,10 +32,11 @@ from math import ceil, inf, log, sqrt
 from statistics import fmean, median, variance
 
 from scaling.analysis import rules
-from scaling.analysis.curves.laws import karp_flatt
 from scaling.analysis.decomposition import Decomposition, decompose
+from scaling.analysis.doubts import about_baseline, about_drift, about_missing_baseline, about_single_count, about_width
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.serial_fraction import karp_flatt
 from scaling.analysis.summary import Launch, Summary, launch_ratio
 from scaling.study.planning import Point
 
@@ -155,8 +156,8 @@ def _scaling_point(summary: Summary, by_point: Mapping[Point, Summary], stands_a
         common = _speedup(summary, by_point.get(replace(point.baseline, smt=1)))
         smt_yield = ratio(by_point.get(replace(point, smt=1)), summary)
     single = stands_alone and baseline is None
-    doubts = (Doubt(rules.ONE_CORE_COUNT),) if single else tuple(_doubts(summary, baseline, speedup))
-    return ScalingPoint(summary, speedup, smt_yield, doubts, baseline, common)
+    doubts = about_single_count() if single else _doubts(summary, baseline, speedup)
+    return ScalingPoint(summary, speedup, smt_yield, tuple(doubts), baseline, common)
 
 
 def _speedup(summary: Summary, baseline: Summary | None) -> Estimate | None:
@@ -185,16 +186,13 @@ def ratio(above: Summary | None, below: Summary) -> Estimate | None:
 
 def _doubts(summary: Summary, baseline: Summary | None, speedup: Estimate | None) -> Iterator[Doubt]:
     if baseline is None or baseline.step is None:
-        yield Doubt(rules.ONE_CORE_NOT_MEASURED)
+        yield from about_missing_baseline()
         return
-    if summary is not baseline and not baseline.valid:
-        disturbed = baseline.verdict is Verdict.DISTURBED
-        names = ", ".join(doubt.rule.name for doubt in baseline.doubts)
-        yield Doubt(rules.BASELINE_DISTURBED if disturbed else rules.BASELINE_NOT_VALID, detail=names)
+    if summary is not baseline:
+        yield from about_baseline(baseline.verdict, baseline.doubts)
     if speedup and baseline.valid and summary.verdict is Verdict.OK:
-        yield from rules.width_doubts(speedup.half_width)
-    if baseline.drift is not None:
-        yield Doubt(rules.DRIFT, baseline.drift)
+        yield from about_width(speedup.half_width)
+    yield from about_drift(baseline.drift)
 
 
 def steps_per_launch(launches: Sequence[Launch]) -> int | None:

@@ -14,11 +14,13 @@ from math import exp, log, sqrt
 from statistics import fmean, median, quantiles
 
 from scaling.analysis import estimates, rules
-from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.distributions import student_p, student_t
+from scaling.analysis.doubts import about_clock, about_fixed_time, about_launches, about_turns
 from scaling.analysis.energy import EnergyFigures, LaunchEnergy, energy_figures
 from scaling.analysis.estimates import NO_REACH, Estimate, Reach
 from scaling.analysis.packs import Pack
-from scaling.analysis.rules import Doubt, Rule, Verdict
+from scaling.analysis.rules import Doubt, Verdict
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.step_times import STEP_FIGURES, StepTimes
 from scaling.analysis.turns import Adjusted, Slope, TurnTimes, adjust, share_taken, slope
 from scaling.machine.topology import CpuSet
@@ -253,13 +255,13 @@ def summarize(launches: Iterable[Launch]) -> list[Summary]:
         for point in sorted(by_point, key=table_order)
     }
     return [
-        _not_valid(summary, rules.FIXED_TIME) if _is_of_fixed_time(summary, summaries.get(point.baseline)) else summary
+        _of_fixed_time(summary) if _is_of_fixed_time(summary, summaries.get(point.baseline)) else summary
         for point, summary in summaries.items()
     ]
 
 
-def _not_valid(summary: Summary, rule: Rule) -> Summary:
-    return replace(summary, verdict=Verdict.NOT_VALID, doubts=(*summary.doubts, Doubt(rule)))
+def _of_fixed_time(summary: Summary) -> Summary:
+    return replace(summary, verdict=Verdict.NOT_VALID, doubts=(*summary.doubts, about_fixed_time()))
 
 
 def _is_of_fixed_time(summary: Summary, baseline: Summary | None) -> bool:
@@ -281,7 +283,9 @@ def _summary(point: Point, launches: Sequence[Launch]) -> Summary:
     used = [launch for launch in measured if not launch.spoiled]
     reach = reach_of(used)
     location = estimates.location(_known(used, "seconds")).reach_further(reach) if used else None
-    about_point = tuple(_about_point(used, location))
+    corrections = [launch.adjusted.correction for launch in used if launch.adjusted]
+    half_width = location.half_width if location else None
+    about_point = tuple(about_launches(_known(used, "seconds"), half_width, corrections))
     verdict = _verdict(used, launches, measured, about_point)
     step = _step(verdict, location, measured)
     turns = [_turns(one) for one in measured if one.witnessed and not one.misplaced] if step else []
@@ -317,18 +321,6 @@ def reach_of(launches: Sequence[Launch]) -> Reach:
     uncertain = fmean([one.adjusted.uncertain if one.adjusted else 0.0 for one in launches] or [0.0])
     either_way = 1 - exp(-uncertain)
     return Reach(min(LARGEST_REACH, 1 - (1 - taken) * (1 - either_way)), min(LARGEST_REACH, either_way))
-
-
-def _about_point(used: Sequence[Launch], location: Estimate | None) -> Iterable[Doubt]:
-    adjusted = [launch.adjusted.correction for launch in used if launch.adjusted]
-    if adjusted:
-        yield Doubt(rules.ADJUSTED, 1 - exp(-max(adjusted)), launches=len(adjusted), of=len(used))
-    if len(used) < rules.FEW_LAUNCHES.limit:
-        yield Doubt(rules.FEW_LAUNCHES, len(used))
-    elif estimates.are_equal(_known(used, "seconds")):
-        yield Doubt(rules.EQUAL)
-    else:
-        yield from rules.width_doubts(location.half_width if location else None)
 
 
 def _verdict(
@@ -382,13 +374,9 @@ def _with_doubts(launches: Sequence[Launch]) -> list[Launch]:
 
 
 def _with_own_doubts(launch: Launch, fastest: float) -> Launch:
-    doubts = launch.doubts
-    if launch.turns and not launch.spoiled and not any(turn.quiet for turn in launch.turns):
-        doubts = (*doubts, Doubt(rules.NO_QUIET_TURN))
-    drop = 1 - launch.mhz / fastest if launch.mhz else 0.0
-    if drop > rules.CLOCK.limit:
-        doubts = (*doubts, Doubt(rules.CLOCK, drop))
-    return launch if doubts is launch.doubts else replace(launch, doubts=doubts)
+    turns = () if launch.spoiled else about_turns([turn.quiet for turn in launch.turns])
+    own = (*turns, *about_clock(launch.mhz, fastest))
+    return replace(launch, doubts=(*launch.doubts, *own)) if own else launch
 
 
 def _adjusted(launch: Launch, by: Slope) -> Launch:
@@ -421,9 +409,9 @@ def drift(launches: Sequence[Launch]) -> tuple[Estimate, float] | None:
     moved, error = slope * (count - 1), sqrt(rest / (count - 2) / spread) * (count - 1)
     if error == 0:
         return Estimate(exp(moved)), 1.0 if moved == 0 else 0.0
-    reach = estimates.student_t(count - 2) * error
+    reach = student_t(count - 2) * error
     interval = Estimate(exp(moved), exp(max(-700, moved - reach)), exp(min(700, moved + reach)))
-    return interval, estimates.student_p(moved / error, count - 2)
+    return interval, student_p(moved / error, count - 2)
 
 
 def launch_ratio(

@@ -19,7 +19,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from scaling.analysis import rules
-from scaling.analysis.estimates import student_t
+from scaling.analysis.distributions import student_t
 from scaling.analysis.witness import SLACK_SECONDS
 from scaling.study.limits import Measured, Seconds
 

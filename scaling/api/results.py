@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from scaling.analysis.capacity import answer, answer_job, scaling_limits
 from scaling.analysis.comparison import Comparison, compare
 from scaling.analysis.estimates import location
+from scaling.analysis.sizing.capacity import answer, answer_job, scaling_limits
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.sizing import (

@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from scaling.analysis.answers import size_answers
 from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.series import SeriesKey, series_key, series_settings, table_point
+from scaling.analysis.sizing.answers import size_answers
 from scaling.analysis.sizing.levels import levels_of
 from scaling.analysis.sizing.question import Answer, Goal, Question, ScalingLimits
 from scaling.analysis.sizing.sizes import Price

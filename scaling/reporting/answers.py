@@ -6,8 +6,8 @@ Features answer questions about replicas, settings, caps and devices; the defaul
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from scaling.analysis.answers import AnswerCode, SizeAnswer, size_answers
 from scaling.analysis.rules import Verdict
+from scaling.analysis.sizing.answers import AnswerCode, SizeAnswer, size_answers
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
 from scaling.features import features, resolve

@@ -11,10 +11,10 @@ from itertools import accumulate, chain, groupby
 from statistics import median
 from typing import Any, TypeVar
 
-from scaling.analysis.capacity import scaling_limits
 from scaling.analysis.curves.fit import SeriesFit, by_settings, fit_all
 from scaling.analysis.roofline import Rooflines
 from scaling.analysis.series import Series, SeriesKey, selected_series, series_key
+from scaling.analysis.sizing.capacity import scaling_limits
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.speedup import ScalingPoint, speedups

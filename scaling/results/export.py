@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 import msgspec
 
-from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.series import selected_series, series_key
 from scaling.analysis.summary import select_points, summarize
 from scaling.analysis.turns import Turn

@@ -19,11 +19,12 @@ import msgspec
 from msgspec import Meta
 
 from scaling.analysis import rules
-from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.device_profile import DeviceProfile
+from scaling.analysis.doubts import about_replicas, about_run, about_steps
 from scaling.analysis.energy import LaunchEnergy, MeterEnergy, launch_energy
 from scaling.analysis.packs import Pack
 from scaling.analysis.rules import Doubt, Rule
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.step_times import level_shift, step_noise, step_times
 from scaling.analysis.summary import Launch
 from scaling.analysis.turns import (
@@ -37,7 +38,7 @@ from scaling.analysis.turns import (
     launch_times,
     was_quiet,
 )
-from scaling.analysis.witness import Circumstances, Witness, doubts
+from scaling.analysis.witness import Circumstances, Witness
 from scaling.errors import OtherSchemaError, StoreError, excerpt
 from scaling.features import features, resolve
 from scaling.machine.topology import CpuSet, Machine
@@ -493,18 +494,15 @@ def _judged_otherwise(row: Row, timed: Sequence[TurnTimes]) -> set[Rule]:
 def _doubts(row: Row, cpus: CpuSet, counted: Sequence[float], timed: Sequence[TurnTimes]) -> list[Doubt]:
     """The doubts about a row: from its steps, then from its witness and figures."""
     point, outcome = row.run.point, row.outcome
-    against = []
-    if not outcome.turns and (apart := level_shift(counted)):
-        against.append(Doubt(rules.UNSTEADY, apart))
-    if len(counted) < rules.FEW_STEPS.limit and row.outcome.ended_by != EXECUTIONS:
-        against.append(Doubt(rules.FEW_STEPS, len(counted)))
+    shift = None if outcome.turns else level_shift(counted)
+    against = [*about_steps(shift, None if outcome.ended_by == EXECUTIONS else len(counted))]
     threads = point.replicas * point.threads(point.intra), point.threads(point.inter)
     turn_seconds = [turn.seconds for turn in outcome.turns if turn.round != WARMUP_ROUND]
     usual = median(turn_seconds) if turn_seconds else None
     circumstances = Circumstances(cpus, outcome.sections.run or 0.0, *threads, outcome.cautions, usual)
-    against += doubts(row.witness, circumstances)
-    if outcome.pack is not None and not outcome.pack.disjoint:
-        against.append(Doubt(rules.MASK, detail="replicas that may use each other's"))
+    against += about_run(row.witness, circumstances)
+    if outcome.pack is not None:
+        against += about_replicas(outcome.pack.disjoint)
     if outcome.figures:
         figures = {figure.name: figure.values for figure in outcome.figures}
         against += chain.from_iterable(resolve(judge)(figures) for feature in features() for judge in feature.doubts)

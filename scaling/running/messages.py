@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar, overload
 
-from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.device_profile import DeviceProfile
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.traces import TracedStep
 from scaling.analysis.turns import Turn, TurnSpan
 from scaling.analysis.witness import Witness

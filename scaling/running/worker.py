@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Any, BinaryIO, NoReturn
 
-from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.traces import TracedStep
 from scaling.analysis.witness import Witness
 from scaling.errors import escape_text, to_install

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from scaling.analysis.arrays import Floats, Indices
-from scaling.analysis.curves.laws import OVERHEADS, Law, Scale, relative_time
+from scaling.analysis.curves.laws import OVERHEADS, Law, relative_time
 from scaling.analysis.curves.observations import Measured
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.serial_fraction import Scale
 
 # Nothing is predicted beyond this many times the most cores measured.
 EXTRAPOLATION_LIMIT = 2.0
@@ -120,6 +121,16 @@ def nearest_serial(log_times: Floats, cores: Floats, stretch: Floats | float, sc
     vertex = np.where(bend > 0.0, (below - above) / 2.0 / np.where(bend > 0.0, bend, 1.0), 0.0)
     position: Floats = np.where(best == inner, inner + np.clip(vertex, -1.0, 1.0), best)
     return np.interp(position, np.arange(len(FRACTIONS)), FRACTIONS)
+
+
+def whole_counts(most: int) -> tuple[int, ...]:
+    """Every whole number up to a limit; beyond 1000 only numbers with three significant digits."""
+    counts = list(range(1, min(most, 1000) + 1))
+    step = 10
+    while counts[-1] + step <= most:
+        counts += range(counts[-1] + step, min(most, 1000 * step) + 1, step)
+        step *= 10
+    return (*counts, most) if counts[-1] < most else tuple(counts)
 
 
 def nodes_up_to(measured: Floats) -> Floats:

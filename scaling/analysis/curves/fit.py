@@ -11,13 +11,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from scaling.analysis.arrays import Floats
-from scaling.analysis.curves.draws import EXTRAPOLATION_LIMIT, INTERVAL, Draws, estimate, stretch_at
-from scaling.analysis.curves.laws import WITHOUT_COHERENCY, Law, TruthCheck, relative_time, serial_fraction
+from scaling.analysis.curves.draws import EXTRAPOLATION_LIMIT, INTERVAL, Draws, estimate, stretch_at, whole_counts
+from scaling.analysis.curves.laws import WITHOUT_COHERENCY, Law, TruthCheck, relative_time
 from scaling.analysis.curves.observations import measured
 from scaling.analysis.curves.posterior import DEVIATIONS, Posterior
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.serial_fraction import serial_fraction
 from scaling.analysis.series import Series
-from scaling.analysis.sizing.sizes import plain_sizes
 from scaling.errors import FitError, SeriesFitError, count
 
 # With fewer counts any law goes through all of them.
@@ -199,7 +199,7 @@ class SeriesFit:
     @property
     def curve(self) -> tuple[CurvePoint, ...]:
         """The curve at whole numbers of cores, to twice the largest measured."""
-        return self.curve_at([float(count) for count in plain_sizes(max(int(self.limit), 1)).counts])
+        return self.curve_at([float(count) for count in whole_counts(max(int(self.limit), 1))])
 
     def curve_at(self, cores: Sequence[float]) -> tuple[CurvePoint, ...]:
         """The curve at some counts."""

@@ -25,9 +25,10 @@ import numpy as np
 
 from scaling.analysis.arrays import Floats, Indices
 from scaling.analysis.curves.draws import Draws, nodes_up_to, two_sided_minimum
-from scaling.analysis.curves.laws import OVERHEADS, Scale, relative_time
+from scaling.analysis.curves.laws import OVERHEADS, relative_time
 from scaling.analysis.curves.observations import Measured
-from scaling.analysis.estimates import chi_squared_quantile
+from scaling.analysis.distributions import chi_squared_quantile
+from scaling.analysis.serial_fraction import Scale
 
 SERIAL = np.concatenate([[0.0], np.geomspace(5e-4, 1.0, 79)])
 SERIAL_PRIOR = np.concatenate([[0.1], np.full(79, 0.9 / 79)])

@@ -6,67 +6,33 @@ quantile is about that quantile of all steps of a launch, quiet or not, and a jo
 distribution over launches, count by count, of its logarithm over the step time.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from scaling.analysis.arrays import Floats
-from scaling.analysis.curves.draws import Draws
+from scaling.analysis.curves.draws import Draws, whole_counts
 from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.sizing.host_level import HostLevel, host_level, slowdown_at, statistic_level
-from scaling.analysis.sizing.launch_errors import NORMAL, LaunchErrors
 from scaling.analysis.sizing.question import Basis, Goal, Grounds, Question, StepRefusal, StepsUnknown, TooFewSteps
-from scaling.analysis.sizing.sizes import Sizes, plain_sizes
+from scaling.analysis.sizing.samples import Mixture, chance_below
+from scaling.analysis.sizing.sizes import Sizes
 from scaling.analysis.step_times import steps_needed
 from scaling.analysis.summary import HostSlowdown
 
 PAIRING_SEED = 20260101
-# The least standard deviation of a mixture, and the steps of bisection to its quantiles.
+# The least standard deviation of a mixture.
 LEAST_NOISE = 1e-15
-HALVINGS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Mixture:
-    """A mixture of distributions of one shape, one per draw, all equally likely: means and standard deviations."""
-
-    means: Floats
-    noise: Floats
-    errors: LaunchErrors = NORMAL
-
-    @property
-    def mean(self) -> float:
-        """The mean of the mixture."""
-        return float(self.means.mean())
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the mixture."""
-        return float(np.sqrt(np.mean((self.means - self.mean) ** 2 + self.noise**2)))
-
-    def chance_below(self, value: float) -> float:
-        """The probability of at most a value."""
-        return float(self.errors.chance_below((value - self.means) / self.noise).mean())
-
-    def quantile(self, level: float) -> float:
-        """The quantile at a level, by bisection."""
-        reach = 8.0 * self.noise.max()
-        low, high = float(self.means.min() - reach), float(self.means.max() + reach)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if self.chance_below(middle) < level else (low, middle)
-        return (low + high) / 2.0
-
-
-def turn_mixtures(draws: Draws, host: HostLevel, cores: float, launches: Iterable[int | float]) -> Iterator[Mixture]:
-    """Log seconds of a turn on the host, or of means over launches, which are normal if no turns are known."""
+def turn_mixture(draws: Draws, host: HostLevel, cores: float, launches: int = 1) -> Mixture:
+    """Log seconds of a turn on the host, or of the mean over launches, which is normal if no turns are known."""
     delay = host.at(cores)
     means = draws.log_time(np.array([cores]))[:, 0] + delay.mean
     variance = np.full(draws.size, delay.deviation**2) if host.cores else draws.launch_variance(cores)
-    for count in launches:
-        yield Mixture(means, np.maximum(np.sqrt(variance / count), LEAST_NOISE), delay.errors.mean_of(count))
+    return Mixture(means, np.maximum(np.sqrt(variance / launches), LEAST_NOISE), delay.errors.mean_of(launches))
 
 
 def levels_of(fit: SeriesFit) -> tuple[SeriesFit, ...]:
@@ -82,7 +48,8 @@ def extrapolation_limit(fit: SeriesFit) -> float:
 def level_sizes(fit: SeriesFit, sizes: Sizes | None) -> tuple[int, ...]:
     """The core counts of a machine, or whole numbers, that the curve of one level covers."""
     most = int(fit.limit + 1e-9)
-    return tuple(count for count in (sizes or plain_sizes(most)).counts if count <= most)
+    counts = sizes.counts if sizes else whole_counts(most)
+    return tuple(count for count in counts if count <= most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +72,7 @@ class LevelCurve:
     @cached_property
     def grid(self) -> Floats:
         """The whole numbers of cores that it covers."""
-        return np.array(plain_sizes(max(int(self.fit.limit + 1e-9), 1)).counts, dtype=np.float64)
+        return np.array(whole_counts(max(int(self.fit.limit + 1e-9), 1)), dtype=np.float64)
 
     @property
     def fastest(self) -> Floats:
@@ -128,10 +95,11 @@ class LevelCurve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Size:
-    """A number of cores, each with the threads of their curve."""
+    """A number of cores, each with the threads of their curve; `doublings` keeps what `mean_quantiles` has computed."""
 
     cores: int
     curve: LevelCurve
+    doublings: dict[int, Floats] = field(default_factory=dict, repr=False)
 
     @property
     def threads(self) -> int:
@@ -151,17 +119,29 @@ class Size:
         """Log of the efficiency by draw."""
         return self.curve.log_efficiency(np.array([float(self.cores)]))[:, 0]
 
-    def mixture(self, launches: int | float = 1) -> Mixture:
+    def mixture(self, launches: int = 1) -> Mixture:
         """Log seconds of one turn on the host, or of the mean over several launches."""
-        return next(self.mixtures((launches,)))
+        return turn_mixture(self.curve.draws, self.curve.host, float(self.cores), launches)
 
-    def mixtures(self, launches: Iterable[int | float]) -> Iterator[Mixture]:
-        """The same for several numbers of launches."""
-        return turn_mixtures(self.curve.draws, self.curve.host, float(self.cores), launches)
+    def mean_quantiles(self, doubling: int) -> Floats:
+        """Quantiles of the mean over 2**doubling launches."""
+        if doubling not in self.doublings:
+            self.doublings[doubling] = self.mixture(2**doubling).quantiles()
+        return self.doublings[doubling]
+
+    def quantiles(self, launches: int = 1) -> Floats:
+        """Quantiles of the mean over launches, between doublings of their number in proportion to the noise."""
+        doubling = launches.bit_length() - 1
+        fewer = self.mean_quantiles(doubling)
+        if launches == 2**doubling:
+            return fewer
+        most, here, least = (number**-0.5 for number in (2**doubling, launches, 2 ** (doubling + 1)))
+        part = (most - here) / (most - least)
+        return np.asarray(fewer + part * (self.mean_quantiles(doubling + 1) - fewer))
 
     def chance_within(self, seconds: float, launches: int = 1) -> float:
         """The probability that a turn, or the mean over launches, takes at most these seconds."""
-        return self.mixture(launches).chance_below(float(np.log(seconds)))
+        return chance_below(float(np.log(seconds)), self.quantiles(launches))
 
     def known_crowding(self, replicas: int) -> float | None:
         """How many times as long a step takes beside the other replicas; None without measured packs."""

@@ -28,16 +28,6 @@ class Sizes:
     threads: int = 1
 
 
-def plain_sizes(most: int) -> Sizes:
-    """Every whole number up to a limit; beyond 1000 only numbers with three significant digits."""
-    counts = list(range(1, min(most, 1000) + 1))
-    step = 10
-    while counts[-1] + step <= most:
-        counts += range(counts[-1] + step, min(most, 1000 * step) + 1, step)
-        step *= 10
-    return Sizes((*counts, most) if counts[-1] < most else tuple(counts))
-
-
 def machine_sizes(
     cores: Sequence[Iterable[int]],
     caches: Sequence[Iterable[int]],

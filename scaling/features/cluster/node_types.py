@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import exp, floor, fsum, log, log10, sqrt
 from typing import NamedTuple
 
-from scaling.analysis.capacity import allocation_of, answer
 from scaling.analysis.series import SeriesKey
+from scaling.analysis.sizing.capacity import allocation_of, answer
 from scaling.analysis.sizing.question import Allocation, Answer, Goal, Question, ScalingLimits
 from scaling.analysis.sizing.sizes import Price
 from scaling.analysis.summary import Launch, table_order

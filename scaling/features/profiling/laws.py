@@ -19,11 +19,13 @@ import numpy as np
 
 from scaling.analysis.arrays import Floats
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.sizing.levels import Mixture
+from scaling.analysis.sizing.samples import Mixture
 from scaling.errors import FitError
 from scaling.features.profiling.profile import DRAWS, LEAST_SECONDS, PartTimes, draw_means
 
 LOW, HIGH = 0.025, 0.975
+# The errors that every draw meets: noise differs from draw to draw, so that many are needed.
+ERRORS = 128
 # The search for the serial share of a part: points of the grid, then golden sections.
 SHARES, SECTIONS = 25, 36
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
@@ -197,7 +199,7 @@ def step_prediction(laws: StepLaws, threads: int, seconds: Floats, measured: flo
     ends = zip(parts.tolist(), np.minimum(lows, parts).tolist(), np.maximum(highs, parts).tolist(), strict=True)
     predictions = {name: Estimate(*values) for name, values in zip(times.names, ends, strict=True)}
     mixture = Mixture(np.log(draws.sum(axis=1)), np.maximum(laws.noise, 1e-15))
-    low, high = (float(np.exp(mixture.quantile(level))) for level in (LOW, HIGH))
+    low, high = np.exp(mixture.quantiles(np.array([LOW, HIGH]), errors=ERRORS)).tolist()
     return StepPrediction(threads, Estimate(step, min(low, step), max(high, step)), plain, predictions, measured)
 
 

@@ -24,7 +24,8 @@ from statistics import fmean
 import numpy as np
 
 from scaling.analysis.arrays import Floats
-from scaling.analysis.estimates import NORMAL_QUANTILE, Estimate
+from scaling.analysis.distributions import LEVEL, normal_quantile
+from scaling.analysis.estimates import Estimate
 from scaling.analysis.roofline import MATMUL, STREAM
 from scaling.analysis.traces import op_class
 from scaling.errors import FitError, count
@@ -102,7 +103,7 @@ def _capacities(machine: Speeds, parts: Sequence[str], counts: Sequence[int], si
     chance = np.random.default_rng(seed)
 
     def draw(rate: Estimate) -> Floats:
-        spread = log(rate.high / rate.low) / 2 / NORMAL_QUANTILE if rate.low and rate.high else 0.0
+        spread = log(rate.high / rate.low) / 2 / normal_quantile((1 + LEVEL) / 2) if rate.low and rate.high else 0.0
         return np.asarray(rate.value * np.exp(np.r_[0.0, spread * chance.standard_normal(size - 1)]))
 
     def by_count(workload: str) -> list[Floats]:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from math import inf, pi, sqrt
-from statistics import NormalDist, fmean, stdev
+from statistics import fmean, stdev
 
 import numpy as np
 
 from scaling.analysis.arrays import Floats
+from scaling.analysis.distributions import normal_quantile
 from scaling.analysis.traces import OpClass, Trace
 from scaling.errors import need
 from scaling.features.profiling.profile import SCIPY, OpShare, Profile
@@ -91,8 +92,7 @@ class Stationarity:
 def detectable_trend(steps: int) -> float:
     """The linear trend, in standard deviations from first to last step, that the test detects with 90 % probability."""
     if steps > MOST_SIMULATED:
-        normal = NormalDist()
-        units = normal.inv_cdf(1 - UNLIKELY / 2) + normal.inv_cdf(POWER)
+        units = normal_quantile(1 - UNLIKELY / 2) + normal_quantile(POWER)
         return float(units * sqrt(12 / steps) / (3 / pi) ** (1 / 6))
     noise = np.random.default_rng(steps).standard_normal((SERIES, steps))
     ramp = np.linspace(0.0, 1.0, steps)

@@ -19,7 +19,7 @@ import numpy as np
 
 from scaling.analysis import rules
 from scaling.analysis.arrays import Floats
-from scaling.analysis.estimates import student_t
+from scaling.analysis.distributions import chi_squared_quantile, student_t
 from scaling.analysis.rules import Verdict
 from scaling.analysis.traces import (
     CLASSES,
@@ -32,7 +32,7 @@ from scaling.analysis.traces import (
     op_class,
     traces_by_point,
 )
-from scaling.errors import FitError, need
+from scaling.errors import FitError
 from scaling.study.planning import Point
 
 # Parts of a step beside its ops.
@@ -388,11 +388,9 @@ def draw_means(times: PartTimes, size: int = DRAWS) -> tuple[Floats, Floats]:
     half = size // 2
     if not times.freedom:
         return np.repeat(times.means[None], 1 + size, axis=0), np.zeros(size)
-    need(*SCIPY)
-    from scipy.special import gammaincinv  # only profiles need it, and it takes a while to import
-
     # Chi-squared, evenly spread over its levels.
-    spread = 2.0 * gammaincinv(times.freedom / 2.0, (chance.permutation(half) + 0.5) / half)
+    levels = (chance.permutation(half) + 0.5) / half
+    spread = np.array([chi_squared_quantile(level, times.freedom) for level in levels.tolist()])
     mixture = chance.standard_normal((half, len(times.threads), len(times.deviations)))
     units = np.array(times.units, dtype=np.float64)
     shift = mixture @ times.deviations / np.sqrt(spread[:, None, None] * units[None, :, None])

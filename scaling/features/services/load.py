@@ -12,9 +12,9 @@ from statistics import median
 
 import numpy as np
 
-from scaling.analysis import rules
 from scaling.analysis.curves.draws import estimate
 from scaling.analysis.curves.fit import LEAST_COUNTS, SeriesFit, fit
+from scaling.analysis.doubts import about_generator
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.rules import Doubt
 from scaling.analysis.series import Observation, Series
@@ -36,9 +36,7 @@ def doubts(figures: Mapping[str, Sequence[float]]) -> list[Doubt]:
     generator, server, shared = (
         median(figures.get(name) or (0.0,)) for name in ("generator_busy", "server_busy", "shared_cpus")
     )
-    limit = rules.GENERATOR_BOUND.limit
-    against = [Doubt(rules.GENERATOR_BOUND, generator)] if generator >= limit > server else []
-    return [*against, *([Doubt(rules.SHARED_CORES, shared)] if shared else [])]
+    return [*about_generator(generator, server, shared)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,22 +18,15 @@ from itertools import accumulate, chain
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from scaling.analysis.answers import AnswerCode
-from scaling.analysis.capacity import end_reason, too_few
 from scaling.analysis.comparison import compare_backends
 from scaling.analysis.curves.fit import SeriesFit
+from scaling.analysis.sizing.answers import AnswerCode
+from scaling.analysis.sizing.capacity import end_reason, too_few
 from scaling.analysis.sizing.levels import level_curves, level_sizes, levels_of
-from scaling.analysis.sizing.quantile_tables import (
-    ASSURANCE_PROBITS,
-    ASSURANCES,
-    PROBITS,
-    SizeTable,
-    StepTable,
-    fastest_table,
-    size_tables,
-)
 from scaling.analysis.sizing.question import Goal, MachineTooSmall, ScalingLimits, Status
+from scaling.analysis.sizing.samples import ASSURANCE_PROBITS, ASSURANCES, PROBITS
 from scaling.analysis.sizing.sizes import Sizes
+from scaling.analysis.sizing.tables import SizeTable, StepTable, fastest_table, size_tables
 from scaling.features import features, resolve
 from scaling.machine.doctor.findings import worst_first
 from scaling.reporting.answers import cores_answers, study_answers
@@ -66,7 +59,7 @@ CORE_KINDS = tuple(kind.name for kind in CORE)
 CODE = re.compile("`([^`]+)`")
 # Letters that could end a script element or begin another, and line ends of JavaScript only.
 ESCAPED = "<>&\u2028\u2029"
-# At most this many sizes have quantiles: each takes 30 ms to compute and 2 KB of the page.
+# At most this many sizes have quantiles: each takes 6 ms to compute and 4 KB of the page.
 MOST_SIZES = 512
 # From this number of sizes on, several processes compute them.
 MANY_SIZES = 64

@@ -11,18 +11,13 @@ function perMillion(price, cores, rate) {
   return (hourly(price, cores) / rate / 3600) * 1e6;
 }
 
-// The Lagrange polynomial through the nodes around x; beyond the nodes the line through the last two.
-function interpolate(x, xs, ys, nodes) {
+// Between nodes a straight line, as in `samples.py`; infinite beyond them.
+function interpolate(x, xs, ys) {
   const after = xs.findIndex((node) => node > x);
-  const outside = after === 0 || after < 0;
-  const used = outside ? 2 : nodes;
-  const start = Math.max(0, Math.min((after < 0 ? xs.length : after) - used / 2, xs.length - used));
-  const sum = ys.slice(start, start + used).reduce((total, y, index) => {
-    const weights = xs.slice(start, start + used).map((node, other) => (other === index ? 1 : (x - node) / (xs[start + index] - node)));
-    return total + weights.reduce((product, weight) => product * weight, y);
-  }, 0);
-  const [one, other] = [ys[after - 1], ys[after]];
-  return outside ? sum : Math.min(Math.max(sum, Math.min(one, other)), Math.max(one, other));
+  if (after === 0) return -Infinity;
+  if (after < 0) return x > xs[xs.length - 1] ? Infinity : ys[ys.length - 1];
+  const slope = (ys[after] - ys[after - 1]) / (xs[after] - xs[after - 1]);
+  return ys[after - 1] + slope * (x - xs[after - 1]);
 }
 
 // The normal distribution function: Chebyshev fit to erfc (Press et al., Numerical Recipes, 6.2), within 1.2e-7 of itself.
@@ -47,7 +42,7 @@ function sizing(series, question) {
   const logSeconds = Math.log(goal === "latency" ? target : work / target);
   const last = sizes.length - 1;
 
-  const probit = (size) => interpolate(logSeconds, size.log_seconds, facts.planner.probits, 6);
+  const probit = (size) => interpolate(logSeconds, size.log_seconds, facts.planner.probits);
   const within = (size) => normal(probit(size));
   const enough = (size) => logSeconds >= size.log_seconds[quantile];
   const keeping = (size) => size.efficiencies.percents.filter((least) => least >= target).length / 100;
@@ -115,10 +110,12 @@ function sizing(series, question) {
   // The fewest replicas of a size that are enough together. With n replicas each has n times as long, and is slower
   // beside the others, so that on one machine more replicas may do less.
   function fewestReplicas(size) {
-    const doublings = size.replicas[level].map((_, index) => index);
+    // The mean over launches has less noise, by the root of their number.
+    const noise = (replicas) => -(replicas ** -0.5);
+    const doublings = size.replicas[level].map((_, index) => noise(2 ** index));
     const slowdown = (replicas) => size.crowding[Math.min(replicas, size.crowding.length) - 1] ?? null;
     const suffice = (replicas) =>
-      logSeconds + Math.log(replicas / (slowdown(replicas) ?? 1)) >= interpolate(Math.log2(replicas), doublings, size.replicas[level], 4);
+      logSeconds + Math.log(replicas / (slowdown(replicas) ?? 1)) >= interpolate(noise(replicas), doublings, size.replicas[level]);
     const first = size.crowding.findIndex((_, others) => suffice(others + 1));
     let [few, many] = first >= 0 ? [first, first + 1] : [size.crowding.length, MOST_REPLICAS];
     if (!suffice(many)) return null;

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from scaling.analysis.answers import AnswerCode, SizeAnswer, curve_answer
 from scaling.analysis.curves.fit import Description, SeriesFit
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.sizing.answers import AnswerCode, SizeAnswer, curve_answer
 from scaling.analysis.sizing.question import ScalingLimits
 from scaling.analysis.speedup import ScalingPoint
 from scaling.reporting.answers import StudyAnswer

@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtri
 
-from scaling.analysis.capacity import answer
 from scaling.analysis.curves.fit import Curve, curve_counts
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.sizing.levels import LevelCurve, level_curves, turn_mixtures
-from scaling.analysis.sizing.quantile_tables import mixture_quantiles
+from scaling.analysis.sizing.capacity import answer
+from scaling.analysis.sizing.levels import LevelCurve, level_curves, turn_mixture
 from scaling.analysis.sizing.question import ASSURANCE, Goal, Question, ScalingLimits
 from scaling.reporting.capacity import STATUS_WORDS
 from scaling.reporting.plots.compile import compile_figure
@@ -37,7 +35,7 @@ from scaling.results.evaluation import Evaluation
 TARGET_COLOUR = COLOURS[3]
 # The highest target in the figure over its upper limit; a higher target would flatten it.
 TARGET_IN_SIGHT = 2.0
-RANGE = ndtri([ASSURANCE, 1.0 - ASSURANCE])
+RANGE = np.array([ASSURANCE, 1.0 - ASSURANCE])
 NEW_TURNS = f"range of new turns on this host ({100 * (1 - ASSURANCE):.0f} to {100 * ASSURANCE:.0f} %)"
 
 
@@ -131,9 +129,9 @@ def _series(line: Line, curves: Mapping[int, LawLine], *, several: bool) -> Seri
 def _line(level: LevelCurve, limits: ScalingLimits, *, band: bool) -> LawLine:
     """The median throughput of new turns and, with `band`, their range."""
     cores, work = curve_counts(level.fit, limits.extrapolation_limit)[::2], level.fit.series.work
-    mixtures = [next(turn_mixtures(level.draws, level.host, float(count), (1,))) for count in cores]
+    mixtures = [turn_mixture(level.draws, level.host, count) for count in cores.tolist()]
     middle = work / np.exp([np.median(mixture.means) for mixture in mixtures])
-    slow, fast = work / np.exp([mixture_quantiles(mixture, RANGE) for mixture in mixtures]).T if band else (None, None)
+    slow, fast = work / np.exp([mixture.quantiles(RANGE) for mixture in mixtures]).T if band else (None, None)
     return LawLine("curve", Curve(cores, middle, slow, fast), level.fit.most_cores, colour(0), band=NEW_TURNS)
 
 

@@ -9,9 +9,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.shared.launches import Truth
-from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.curves.fit import fit
 from scaling.analysis.series import Observation, Series, SeriesKey, threads_on
+from scaling.analysis.sizing.capacity import answer, scaling_limits
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.errors import FitError
 from scaling.reporting.capacity import answer_facts, answer_sentence, limits_facts

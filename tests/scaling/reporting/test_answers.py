@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.shared.machines import first_run
-from scaling.analysis.answers import AnswerCode, SizeAnswer
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.sizing.answers import AnswerCode, SizeAnswer
 from scaling.api.results import load
 from scaling.reporting.answers import StudyAnswer, study_answer_facts
 from tests.scaling.reporting.results import assert_question

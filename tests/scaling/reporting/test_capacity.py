@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, series
 from benchmarks.shared.machines import first_run
-from scaling.analysis.capacity import answer
 from scaling.analysis.curves.fit import fit
 from scaling.analysis.series import series_key
+from scaling.analysis.sizing.capacity import answer
 from scaling.analysis.sizing.question import (
     BeyondExtrapolation,
     ExtrapolationEnds,

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, series
-from scaling.analysis.capacity import allocation_of, scaling_limits
 from scaling.analysis.curves.fit import (
     Caution,
     ClockUnknown,
@@ -19,9 +18,10 @@ from scaling.analysis.curves.fit import (
     OneLaunchPerCount,
     fit,
 )
-from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.estimates import Estimate
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.series import Observation, Series
+from scaling.analysis.sizing.capacity import allocation_of, scaling_limits
 from scaling.reporting.capacity import limits_facts
 from scaling.reporting.fits import (
     DESCRIPTION_WORDS,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from benchmarks.shared.machines import AmdahlMachine, machine, row, study
 from benchmarks.shared.packs import PackedMachine, pack_study
-from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.series import selected_series
 from scaling.analysis.summary import select_points, summarize
 from scaling.analysis.turns import Turn

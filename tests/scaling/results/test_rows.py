@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from benchmarks.shared import packs
 from benchmarks.shared.machines import first_run, row
-from scaling.analysis.curves.laws import StatedTruth
 from scaling.analysis.device_profile import DeviceProfile, DriverCall
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.turns import EXECUTIONS, Turn
 from scaling.analysis.witness import Witness
 from scaling.errors import OtherSchemaError, StoreError

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.machine.sysfs import read_topology
 from scaling.results.rows import launch_of, row_from_json, row_to_json
 from scaling.running import control_groups, launcher, processes, system_calls

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.traces import OpTime, TracedStep
 from scaling.analysis.turns import Turn, TurnSpan
 from scaling.analysis.witness import Witness

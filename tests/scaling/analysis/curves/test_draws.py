@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, blocked_series, series
-from scaling.analysis.curves.draws import Draws, estimate, nodes_up_to
+from scaling.analysis.curves.draws import Draws, estimate, nodes_up_to, whole_counts
 from scaling.analysis.curves.fit import Curve, band, curve_counts, fit
 from scaling.analysis.curves.laws import Law
 from scaling.analysis.curves.observations import Measured
@@ -128,3 +128,13 @@ def test_the_band_of_a_line_holds_the_law_that_was_measured():
     assert drawn.middle == pytest.approx(true, rel=0.03)
     assert (drawn.low <= true * (1 + 1e-9)).all()
     assert (true <= drawn.high * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("most", [1, 7, 1000, 1001, 1015, 10_000, 65_536, 2**31])
+def test_whole_counts_are_all_and_beyond_a_thousand_those_of_three_digits(most):
+    counts = whole_counts(most)
+    assert list(counts) == sorted(set(counts))
+    assert counts[: min(most, 1000)] == tuple(range(1, min(most, 1000) + 1))
+    assert counts[-1] == most
+    assert all(len(str(count).rstrip("0")) <= 3 for count in counts[:-1])
+    assert len(counts) < 7000

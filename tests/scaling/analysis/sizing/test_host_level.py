@@ -40,6 +40,15 @@ def test_a_turn_has_the_mean_and_the_spread_of_those_measured():
     assert (delay.mean, delay.deviation) == pytest.approx((logs.mean(), logs.std()), rel=0.2)
 
 
+def test_a_host_that_was_watched_for_ten_seconds_may_become_slower():
+    briefly, long = (host_level([replace(BUSY, watched_seconds=seconds)]).at(16.0) for seconds in (10.0, 3600.0))
+    known = host_level([BUSY]).at(16.0)
+    chance = (1.0 + 10.0 / 30.0) ** -2.0
+    assert briefly.mean - known.mean == pytest.approx(0.15 * chance)
+    assert briefly.deviation > 1.1 * long.deviation
+    assert long.mean - known.mean < 1e-4
+
+
 def test_between_counts_delays_are_interpolated_and_beyond_them_those_of_the_last_hold():
     level = host_level([QUIET, BUSY])
     assert level.at(4.0).mean == pytest.approx(level.at(16.0).mean / 2.0)

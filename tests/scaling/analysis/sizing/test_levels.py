@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.shared.machines import SMT_YIELDS, SmtMachine, machine, smt_study
-from scaling.analysis.capacity import answer, scaling_limits
 from scaling.analysis.curves.fit import by_settings, fit, fit_all
 from scaling.analysis.series import LeftOut, selected_series
+from scaling.analysis.sizing.capacity import answer, scaling_limits
 from scaling.analysis.sizing.host_level import HostLevel, host_level
 from scaling.analysis.sizing.levels import (
     Size,
@@ -137,3 +137,17 @@ def test_two_launches_say_nothing_of_how_far_launches_differ():
     few = tuple(replace(one, steps=one.steps[:2]) for one in FIT.series.host)
     fitted = replace(FIT, series=replace(FIT.series, host=few))
     assert promised_level(fitted, Question(Goal.LATENCY, 1.0, quantile=0.9)) is None
+
+
+def test_between_doublings_a_mean_over_launches_has_nearly_its_own_quantiles():
+    size = Size(4, level_curves(of_table())[0])
+    for launches in (3, 5, 100):
+        assert size.quantiles(launches) == pytest.approx(size.mixture(launches).quantiles(), abs=1e-3)
+    assert np.ptp(size.quantiles(4)) < np.ptp(size.quantiles(3)) < np.ptp(size.quantiles(2))
+
+
+def test_draws_of_several_threads_meet_those_of_one_thread_at_random(fits):
+    one, two, *_ = level_curves(fits["alexnet"])
+    assert np.array_equal(one.one_core, one.draws.log_seconds)
+    assert np.array_equal(np.sort(two.one_core), np.sort(one.one_core))
+    assert abs(np.corrcoef(two.one_core, one.one_core)[0, 1]) < 0.1

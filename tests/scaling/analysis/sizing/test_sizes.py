@@ -1,6 +1,6 @@
 import pytest
 
-from scaling.analysis.sizing.sizes import Price, machine_sizes, plain_sizes
+from scaling.analysis.sizing.sizes import Price, machine_sizes
 
 
 def cpus(first, last):
@@ -26,16 +26,6 @@ def test_one_cache_for_all_offers_every_count():
     )
 
 
-@pytest.mark.parametrize("most", [1, 7, 1000, 1001, 1015, 10_000, 65_536, 2**31])
-def test_plain_sizes_are_whole_numbers_and_beyond_a_thousand_those_of_three_digits(most):
-    counts = plain_sizes(most).counts
-    assert list(counts) == sorted(set(counts))
-    assert counts[: min(most, 1000)] == tuple(range(1, min(most, 1000) + 1))
-    assert counts[-1] == most
-    assert all(len(str(count).rstrip("0")) <= 3 for count in counts[:-1])
-    assert len(counts) < 7000
-
-
 def test_without_caches_whole_nodes_are_offered():
     sizes = machine_sizes([[cpu] for cpu in range(8)], [], [cpus(0, 3), cpus(4, 7)], range(8), "arm")
     assert sizes.counts == (1, 2, 3, 4, 8)
@@ -50,10 +40,6 @@ def test_physical_cores_are_counted_once_and_only_those_a_run_may_use():
 
 def test_a_core_in_no_cache_is_not_lost():
     assert machine_sizes([[0], [1], [2]], [[0, 1]], [], range(3), "odd").counts == (1, 2, 3)
-
-
-def test_plain_sizes_are_whole_numbers():
-    assert plain_sizes(3).counts == (1, 2, 3)
 
 
 def test_at_the_usual_price_a_million_units_cost_their_core_hours():

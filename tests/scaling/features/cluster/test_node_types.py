@@ -5,8 +5,8 @@ from statistics import fmean
 import pytest
 
 from benchmarks.shared.machines import first_run, machine, row, study
-from scaling.analysis.capacity import answer
 from scaling.analysis.series import series_key
+from scaling.analysis.sizing.capacity import answer
 from scaling.analysis.sizing.question import Goal, Question, Status
 from scaling.analysis.sizing.sizes import Price
 from scaling.features.cluster.node_types import between, same_work, series_labels, several_machines

@@ -8,9 +8,9 @@ from html import unescape
 import pytest
 
 from benchmarks.shared.machines import row
-from scaling.analysis.answers import AnswerCode
 from scaling.analysis.estimates import Estimate
-from scaling.analysis.sizing.quantile_tables import size_tables
+from scaling.analysis.sizing.answers import AnswerCode
+from scaling.analysis.sizing.tables import size_tables
 from scaling.machine.doctor.findings import Finding
 from scaling.reporting.answers import study_answers
 from scaling.reporting.capacity import limits_facts

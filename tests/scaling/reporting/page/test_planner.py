@@ -13,10 +13,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from benchmarks.shared.packs import PackedMachine, bandwidth, pack_study
-from scaling.analysis.capacity import answer
 from scaling.analysis.curves.fit import by_settings, fit_all
-from scaling.analysis.sizing.quantile_tables import ASSURANCES
+from scaling.analysis.sizing.capacity import answer
 from scaling.analysis.sizing.question import Goal, Question
+from scaling.analysis.sizing.samples import ASSURANCES
 from scaling.analysis.sizing.sizes import Price
 from scaling.api.sources import Source
 from scaling.reporting.capacity import answer_facts, sureness

@@ -1,7 +1,7 @@
 import pytest
 from numpy import interp
 
-from scaling.analysis.capacity import answer
+from scaling.analysis.sizing.capacity import answer
 from scaling.analysis.sizing.question import Goal, Question
 from scaling.reporting.capacity import STATUS_WORDS
 from scaling.reporting.plots.capacity import TARGET_COLOUR

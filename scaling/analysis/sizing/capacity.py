@@ -17,7 +17,7 @@ from math import ceil, exp, floor, inf, log
 import numpy as np
 
 from scaling.analysis.arrays import Floats
-from scaling.analysis.curves.draws import estimate
+from scaling.analysis.curves.draws import INTERVAL, estimate
 from scaling.analysis.curves.fit import SeriesFit
 from scaling.analysis.estimates import Estimate, location
 from scaling.analysis.rules import FEW_LAUNCHES, WIDEST_ANSWER
@@ -177,8 +177,8 @@ def answer_job(fit: SeriesFit, question: Question, sizes: Sizes | None = None) -
 
 
 def _job_seconds(size: Size, items: float) -> Estimate:
-    mixture, work = size.mixture(), size.curve.fit.series.work
-    value, low, high = (items / work * exp(mixture.quantile(level)) for level in (0.5, 0.025, 0.975))
+    seconds = np.exp(size.mixture().quantiles(np.array(INTERVAL)))
+    value, low, high = (items / size.curve.fit.series.work * seconds).tolist()
     return Estimate(value, low, high)
 
 
@@ -221,10 +221,12 @@ class _Sizing:
 
     def promise(self) -> Answer:
         """The smallest size that keeps a throughput or a latency with the requested assurance."""
-        chances = {size: size.chance_within(self.seconds) for size in self.offered}
-        enough = self._sure_enough(chances)
-        if enough:
-            return self._answer_with_size(enough[0], self._needed_cores(enough[0].curve), chances)
+        chances: dict[Size, float] = {}
+        for size in self.offered:
+            chances[size] = size.chance_within(self.seconds)
+            if self._is_sure_enough(chances[size]):
+                chances |= {one: one.chance_within(self.seconds) for one in neighbours(size, self.offered)}
+                return self._answer_with_size(size, self._needed_cores(size.curve), chances)
         # The best chance, the fastest of equals; None if nothing is available.
         best = max(reversed(chances), key=lambda size: (chances[size], rate(size).value), default=None)
         nearest = (self._allocation(best, chances),) if best else ()
@@ -235,7 +237,7 @@ class _Sizing:
         """The largest size that keeps an efficiency, with the fewest threads."""
         target = self.question.target - ROUNDING
         chances = {size: float(np.mean(sustained(size) >= target)) for size in self.offered}
-        enough = self._sure_enough(chances)
+        enough = [size for size, chance in chances.items() if self._is_sure_enough(chance)]
         if not enough:
             return self._answer_without_size(self._efficiency_limit(self.curves[0]), 0.0, ())
         best = max(enough, key=lambda size: size.cores)
@@ -262,8 +264,8 @@ class _Sizing:
         similar = (SimilarCost(good[0], good[-1], AS_CHEAP),) if good[0] < good[-1] else ()
         return replace(self._answer_with_size(best, needed), reasons=similar)
 
-    def _sure_enough(self, chances: Mapping[Size, float]) -> list[Size]:
-        return [size for size, chance in chances.items() if chance >= self.question.assurance - ROUNDING]
+    def _is_sure_enough(self, chance: float) -> bool:
+        return chance >= self.question.assurance - ROUNDING
 
     def _needed_cores(self, curve: LevelCurve) -> Estimate:
         """The whole cores at which the curve alone is fast enough; infinite if it never is."""
@@ -318,15 +320,27 @@ def sustained(size: Size) -> Floats:
 def cheapest_replicas(offered: Sequence[Size], seconds: float, price: Price, assurance: float) -> Replicas | None:
     """The cheapest replicas that keep a time together, the fewest of equals; None if no size suffices."""
     best: Replicas | None = None
-    for size in offered:
-        # One replica fewer than the median draw needs.
-        too_few = max(1, floor(exp(float(np.median(size.log_time()))) / seconds)) - 1
-        if best is not None and (too_few + 1) * price.hourly(size.cores) > best.hourly_cost:
-            continue
-        plan = _fewest_replicas(size, seconds, price, assurance, too_few)
-        if plan and (best is None or (plan.hourly_cost, plan.replicas) < (best.hourly_cost, best.replicas)):
+    least = {size: _replicas_of_median(size, seconds) for size in offered}
+
+    def least_cost(size: Size) -> float:
+        return float(least[size] * price.hourly(size.cores))
+
+    for size in sorted(offered, key=least_cost):
+        if best is not None and least_cost(size) > best.hourly_cost:
+            break
+        plan = _fewest_replicas(size, seconds, price, assurance, least[size] - 1)
+        if plan and (best is None or _preference(plan) < _preference(best)):
             best = plan
     return best
+
+
+def _replicas_of_median(size: Size, seconds: float) -> int:
+    """The replicas that the median draw needs if they do not disturb each other."""
+    return max(1, floor(exp(float(np.median(size.log_time()))) / seconds))
+
+
+def _preference(plan: Replicas) -> tuple[float, int, int, int]:
+    return plan.hourly_cost, plan.replicas, plan.cores, plan.threads
 
 
 def _fewest_replicas(size: Size, seconds: float, price: Price, assurance: float, most: int) -> Replicas | None:

@@ -7,11 +7,12 @@ import pytest
 
 from benchmarks.shared.launches import TO_16, Truth, launches, series
 from benchmarks.shared.packs import PackedMachine, model, pack_study
-from scaling.analysis.capacity import allocation_of, answer, answer_job, cheapest_replicas, scaling_limits
 from scaling.analysis.curves.fit import fit
-from scaling.analysis.curves.laws import scaled_speedup, speedup
+from scaling.analysis.curves.laws import speedup
 from scaling.analysis.interference import CrowdedDivision, Crowding
+from scaling.analysis.serial_fraction import scaled_speedup
 from scaling.analysis.series import HostTurns, LeftOut, Observation, Series, selected_series
+from scaling.analysis.sizing.capacity import allocation_of, answer, answer_job, cheapest_replicas, scaling_limits
 from scaling.analysis.sizing.levels import Size, level_curves, offered_sizes
 from scaling.analysis.sizing.question import Basis, Goal, Grounds, LaunchesScatter, Question, Status, StepsGrow
 from scaling.analysis.sizing.sizes import Price, Sizes
@@ -35,6 +36,7 @@ def test_the_size_is_the_smallest_that_is_sure_enough():
     assert sized.allocation.assurance >= 0.95
     below = next(neighbour for neighbour in sized.neighbours if neighbour.cores == sized.allocation.cores - 1)
     assert below.assurance < 0.95
+    assert all(neighbour.assurance is not None for neighbour in sized.neighbours)
     needed = next(cores for cores in range(1, 33) if speedup(cores, 0.05) >= 6.0)
     assert sized.needed.low <= needed <= sized.needed.high
 
@@ -125,6 +127,16 @@ def test_only_counts_the_machine_has_are_offered():
     assert [(reason.code, reason.cores, reason.machine) for reason in sized.reasons] == [
         ("machine-too-small", 16, "epyc")
     ]
+
+
+def test_a_machine_beyond_the_range_of_the_curve_is_not_too_small():
+    refused = throughput(speedup(64, 0.05), sizes=Sizes((1, 2, 4, 8, 16, 32, 64), "large"))
+    assert (refused.status, [reason.code for reason in refused.reasons]) == (Status.REFUSED, ["beyond-extrapolation"])
+
+
+def test_one_launch_per_count_is_enough_for_a_recommended_size():
+    once = [replace(one, launch_seconds=one.launch_seconds[:1]) for one in FIT.series.observations]
+    assert scaling_limits(fit(replace(FIT.series, observations=tuple(once)))).recommended == 16
 
 
 def test_where_no_size_has_any_chance_the_nearest_is_the_fastest():
@@ -253,16 +265,18 @@ def test_promises_are_kept_as_often_as_they_say(cores, assurance, more):
     promises = []
     for _ in range(40):
         (curve,) = level_curves(fit(series(truth, chance)))
-        promised = np.exp(Size(cores, curve).mixture().quantile(assurance))
+        promised = np.exp(Size(cores, curve).mixture().quantiles(np.array([assurance]))[0])
         promises.append(np.mean(launches(truth, cores, chance, 400) <= promised))
     assert assurance - 0.04 < np.mean(promises) < assurance + more
 
 
 def test_a_mean_of_launches_is_surer_than_a_single_one():
     (curve,) = level_curves(FIT)
-    one, many = (Size(32, curve).mixture(launches) for launches in (1, 25))
-    assert one.quantile(0.025) < many.quantile(0.025) < many.quantile(0.975) < one.quantile(0.975)
-    assert many.quantile(0.025) < np.log(QUIET.true_seconds(32)) < many.quantile(0.975)
+    (one_low, one_high), (low, high) = (
+        Size(32, curve).mixture(launches).quantiles(np.array([0.025, 0.975])) for launches in (1, 25)
+    )
+    assert one_low < low < high < one_high
+    assert low < np.log(QUIET.true_seconds(32)) < high
 
 
 def test_a_falling_clock_is_kept_in_the_answer():

@@ -1,7 +1,8 @@
 import pytest
 
+from scaling.analysis.doubts import about_run
 from scaling.analysis.rules import RULES
-from scaling.analysis.witness import Circumstances, Witness, doubts
+from scaling.analysis.witness import Circumstances, Witness
 
 QUIET = {
     "cpus_at_start": "2-3",
@@ -22,7 +23,7 @@ QUIET = {
 
 def names(witness: dict[str, object], intra: int = 0, inter: int = 0, seconds: float = 10.0) -> list[str]:
     given = Circumstances(frozenset({2, 3}), seconds, intra, inter)
-    return [doubt.rule.name for doubt in doubts(Witness(**witness), given)]
+    return [doubt.rule.name for doubt in about_run(Witness(**witness), given)]
 
 
 def test_a_quiet_run_leaves_no_doubt():
@@ -80,22 +81,22 @@ def test_what_is_too_short_for_ticks_to_show_who_disturbed_it_is_said():
 
     def hidden(*times: float) -> list[tuple[str, float]]:
         run_seconds, turn_seconds = times
-        found = doubts(unseen, Circumstances(frozenset(range(4)), run_seconds, 0, 0, turn_seconds=turn_seconds))
+        found = about_run(unseen, Circumstances(frozenset(range(4)), run_seconds, 0, 0, turn_seconds=turn_seconds))
         return [(doubt.rule.code, pytest.approx(doubt.amount)) for doubt in found]
 
     assert hidden(0.1, None) == hidden(10.0, 0.1) == [("too-short-to-see", 0.2)]
     assert hidden(0.2, None) == hidden(10.0, 0.3) == []
-    assert doubts(Witness(), Circumstances(frozenset({0}), 0.01, 0, 0)) == ()
+    assert about_run(Witness(), Circumstances(frozenset({0}), 0.01, 0, 0)) == ()
 
 
 def test_stolen_and_foreign_time_is_not_divided_by_the_cpus():
     stolen = {"cpus_at_start": "0-15", "steal_seconds": 1.5}
-    seen = doubts(Witness(**stolen), Circumstances(frozenset(range(16)), 10.0, 0, 0))
+    seen = about_run(Witness(**stolen), Circumstances(frozenset(range(16)), 10.0, 0, 0))
     assert [(doubt.rule.name, round(doubt.amount, 3)) for doubt in seen] == [("steal", 0.146)]
 
 
 def test_a_caution_of_the_framework_is_a_setting_that_did_not_hold():
-    (doubt,) = doubts(Witness(), Circumstances(frozenset({0}), 1.0, 0, 0, ("the pool has 3 threads, not 2",)))
+    (doubt,) = about_run(Witness(), Circumstances(frozenset({0}), 1.0, 0, 0, ("the pool has 3 threads, not 2",)))
     assert (doubt.rule.name, doubt.detail) == ("setting not held", "the pool has 3 threads, not 2")
 
 
@@ -107,5 +108,5 @@ def test_every_rule_has_its_own_code_and_gives_a_reason():
 def test_no_share_of_the_time_is_more_than_all_and_no_more_cpus_are_taken_than_there_are():
     run = Circumstances(frozenset({0, 1}), 0.001, 0, 0)
     witness = Witness(busy_threads=1, run_queue_wait_seconds=0.002, pressure_seconds=0.009, steal_seconds=0.0)
-    amounts = {doubt.rule.code: doubt.amount for doubt in doubts(witness, run)}
+    amounts = {doubt.rule.code: doubt.amount for doubt in about_run(witness, run)}
     assert (amounts["waiting"], amounts["pressure"], amounts["too-short-to-see"]) == (1.0, 1.0, 2.0)

@@ -4,11 +4,11 @@ import pytest
 
 from benchmarks.shared.machines import first_run
 from scaling.analysis import rules
-from scaling.analysis.answers import AnswerCode, SizeAnswer, size_answers
-from scaling.analysis.capacity import scaling_limits
 from scaling.analysis.curves.fit import by_settings, fit_all
 from scaling.analysis.rules import Doubt, Verdict
 from scaling.analysis.series import selected_series
+from scaling.analysis.sizing.answers import AnswerCode, SizeAnswer, size_answers
+from scaling.analysis.sizing.capacity import scaling_limits
 from scaling.analysis.speedup import speedups
 from scaling.analysis.summary import Launch, select_points, summarize
 
