@@ -9,8 +9,9 @@ from benchmarks.shared.devices import pretend_study, write_folder
 from benchmarks.shared.machines import HOST, AmdahlMachine, machine, row, study
 from benchmarks.shared.packs import PackedMachine, model, pack_study
 from benchmarks.shared.power import metered_rows
-from scaling.analysis.curves.laws import StatedTruth
+from scaling.analysis.serial_fraction import StatedTruth
 from scaling.analysis.turns import Turn
+from scaling.results.compressed import open_part
 from scaling.results.rows import Figure, Outcome, Row, Sections, row_to_json
 from scaling.results.store import Store
 from scaling.study.planning import plan
@@ -642,6 +643,7 @@ def disturbed_profile(path: Path) -> None:
 
 def _copy_traces(path: Path, networks: Iterable[str]) -> None:
     path.mkdir()
-    lines = (PROFILES / "traces.jsonl").read_text().splitlines(keepends=True)
-    kept = [line for line in lines if any(f'"workload":"{name}"' in line for name in networks)]
-    (path / "traces.jsonl").write_text("".join(kept))
+    names = [f'"workload":"{name}"'.encode() for name in networks]
+    with open_part(PROFILES / "traces.jsonl.xz") as lines:
+        kept = [line for line in lines if any(name in line for name in names)]
+    (path / "traces.jsonl").write_bytes(b"".join(kept))

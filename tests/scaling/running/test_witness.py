@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scaling.analysis import rules
-from scaling.analysis.witness import Circumstances, Witness, doubts
+from scaling.analysis.doubts import about_run
+from scaling.analysis.witness import Circumstances, Witness
 from scaling.machine.topology import CpuSet, format_list
 from scaling.running import witness
 from scaling.running.steps import Observer
@@ -188,7 +189,7 @@ def test_every_second_of_cpu_time_is_ours_of_our_cpus_beside_us_or_elsewhere_exa
     foreign = sum(seen.machine.used(process, set(EVERY_CPU) - BESIDE) for process in others)
     assert sum(kinds) == pytest.approx(own + foreign, abs=8 * tick)
     of_run = circumstances(OURS)
-    doubted = {doubt.rule for doubt in doubts(Witness(**counters, parent_cpu_seconds=seen.sweep.ran), of_run)}
+    doubted = {doubt.rule for doubt in about_run(Witness(**counters, parent_cpu_seconds=seen.sweep.ran), of_run)}
     strangers = sum(seen.machine.used(process, OURS) for process in others if process is not seen.sweep)
     if not strangers:
         assert rules.FOREIGN_LOAD not in doubted
@@ -207,7 +208,7 @@ def test_the_time_that_the_parent_takes_of_our_cpus_is_no_foreign_load_and_that_
     assert of_parent.counters["busy_seconds"] == of_stranger.counters["busy_seconds"] == pytest.approx(5.25)
     for seen, expected in ((of_parent, False), (of_stranger, True)):
         noted = Witness(**seen.counters, parent_cpu_seconds=seen.sweep.ran)
-        found = {doubt.rule for doubt in doubts(noted, circumstances(OURS))}
+        found = {doubt.rule for doubt in about_run(noted, circumstances(OURS))}
         assert (rules.FOREIGN_LOAD in found) is expected
 
 
