@@ -119,8 +119,7 @@ def test_a_gpu_that_is_not_there_is_refused(invented_gpu):
 
 def test_a_limit_must_be_one_that_every_package_accepts():
     files = [
-        LimitFile(Path(name), "1", 1, low, high)
-        for name, low, high in (("a", 10, 100), ("b", 20, 90), ("c", None, None))
+        LimitFile(Path(name), "1", low, high) for name, low, high in (("a", 10, 100), ("b", 20, 90), ("c", None, None))
     ]
     assert common_range(files) == (20, 90)
     assert common_range(files[2:]) == (None, None)

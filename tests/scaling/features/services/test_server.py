@@ -47,12 +47,6 @@ def left_over() -> list[str]:
     return [line for line in lines if TINY in line or line == "sleep 60.0625"]
 
 
-def test_how_busy_a_process_was_is_the_share_of_the_time_that_its_busiest_thread_ran():
-    busiest = server._Busiest({"server": 1, "generator": 2}, spared=2)
-    busiest.samples["server"] = {7: ((1.0, 10**9), (3.0, 2 * 10**9)), 8: ((1.0, 0), (3.0, 10**6))}
-    assert busiest.shares() == {"server": 0.5, "generator": 0.0}
-
-
 def test_one_server_serves_all_turns_of_its_launch_and_the_load_is_in_the_row(tmp_path):
     count = ["sh", "-c", f'echo started >> {tmp_path / "log"}; exec "$@"', "sh"]
     row = row_of(service(serve=[*count, sys.executable, TINY, "serve", "{port}"]), clients=3, rounds=2)
