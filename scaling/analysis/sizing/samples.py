@@ -24,7 +24,7 @@ SLICES = 8
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 ASSURANCES = (0.5, 0.8, 0.9, 0.95, 0.99)
 # Levels of quantiles as probits: evenly spaced, with one for every assurance. At the ends are the extreme samples.
-PROBITS = np.unique([*np.linspace(-4.2, 4.2, 141).round(2), *map(normal_quantile, ASSURANCES)])
+PROBITS = np.unique([*np.linspace(-3.9, 3.9, 131).round(2), *map(normal_quantile, ASSURANCES)])
 LEVELS = np.array([normal_chance(probit) for probit in PROBITS.tolist()])
 ASSURANCE_PROBITS = tuple(np.searchsorted(PROBITS, [normal_quantile(one) for one in ASSURANCES]).tolist())
 

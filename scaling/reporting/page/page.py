@@ -64,7 +64,7 @@ MOST_SIZES = 512
 # From this number of sizes on, several processes compute them.
 MANY_SIZES = 64
 # Decimals of log seconds and efficiencies, which are interpolated or rounded to a percent.
-DIGITS = 7
+DIGITS = 5
 _BELOW_ALL = -1e9
 
 
