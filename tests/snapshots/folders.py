@@ -647,3 +647,38 @@ def _copy_traces(path: Path, networks: Iterable[str]) -> None:
     with open_part(PROFILES / "traces.jsonl.xz") as lines:
         kept = [line for line in lines if any(name in line for name in names)]
     (path / "traces.jsonl").write_bytes(b"".join(kept))
+
+
+def broken_toml(path: Path) -> None:
+    """A study that is no TOML."""
+    path.write_text("workloads = [")
+
+
+def no_text_toml(path: Path) -> None:
+    """A study that is no text."""
+    path.write_bytes(b"\xff\xfe\x00")
+
+
+def no_workloads_toml(path: Path) -> None:
+    """A study of nothing."""
+    path.write_text("cores = 1")
+
+
+def jit_toml(path: Path) -> None:
+    """A study of steps compiled by XLA."""
+    path.write_text('workloads = "memnet"\njit = true')
+
+
+def jax_toml(path: Path) -> None:
+    """A study of a network under JAX."""
+    path.write_text('workloads = "fcn"\nframework = "jax"')
+
+
+def gpu_toml(path: Path) -> None:
+    """A study of a network on a GPU."""
+    path.write_text('workloads = "fcn"\ndevice = "gpu"')
+
+
+def fed_toml(path: Path) -> None:
+    """A study of a network fed by a pipeline."""
+    path.write_text('workloads = "memnet"\ndata = "pipeline"')

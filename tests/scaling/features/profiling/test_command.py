@@ -76,7 +76,7 @@ def test_the_same_command_again_traces_nothing_twice(folder):
     before = lines(folder)
     completed = scaling("profile", "deepq", *SMALL, "-o", folder)
     assert_traced(completed)
-    assert "all 1 runs" in completed.stderr
+    assert "the run already exists" in completed.stderr
     assert "all ops" in completed.stdout
     assert lines(folder) == before
 

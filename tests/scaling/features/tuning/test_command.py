@@ -109,7 +109,7 @@ def test_a_search_that_is_killed_goes_on_with_the_same_command(tmp_path):
         ),
         (["calibrated", "--cores", "1"], "calibrated has only one setting"),
         (["calibrated", "--param", "planet=1,2"], "workload 'calibrated planet=1': unknown option 'planet'"),
-        (["calibrated", "--budget", "soon"], "budget soon … above 0"),
+        (["calibrated", "--budget", "soon"], "budget 'soon' … above 0"),
         (["--param", "b=1,2", "--", "true", "{c}"], "line has no {b}"),
         (["--param", "b=1,2", "--", "true", "{b}", "{c}"], "unknown placeholder {c}"),
         (["calibrated", "--set", "workloads=vgg"], "search measures what"),
