@@ -491,7 +491,7 @@ def hybrid(path: Path) -> None:
 
 def healthy(path: Path) -> None:
     """A machine that the doctor finds well."""
-    plant(path, Fault(""))
+    plant(path, Fault())
 
 
 def ill(path: Path) -> None:

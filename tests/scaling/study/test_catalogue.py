@@ -33,12 +33,6 @@ def test_every_ready_made_study_fits_any_machine(name, cores, smt):
     assert plan(study, machine(cores, smt)).runs
 
 
-def test_a_study_file_that_is_no_text_is_refused(tmp_path):
-    (tmp_path / "noise.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(StudyError, match="not UTF-8"):
-        read_study_text(str(tmp_path / "noise.toml"))
-
-
 def test_workloads_that_need_an_extra_are_distinguished_from_those_that_do_not():
     quick = study_from_toml(read_study_text("quick"), "quick")
     missing = missing_extras(quick, read_catalogue(), is_installed=lambda extra: False)
