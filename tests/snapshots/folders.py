@@ -628,7 +628,7 @@ def gpus(path: Path) -> None:
     written((longer(one, 1.0 / faster[one.run.point.device, one.run.point.framework]) for one in rows_of(toml)), path)
 
 
-PROFILES = Path(__file__).parents[2] / "docs" / "examples" / "profiles-small"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def profiles(path: Path) -> None:
@@ -641,10 +641,15 @@ def disturbed_profile(path: Path) -> None:
     _copy_traces(path, ("memnet",))
 
 
-def _copy_traces(path: Path, networks: Iterable[str]) -> None:
+def quiet_profile(path: Path) -> None:
+    """The profile of a network on one to sixteen threads."""
+    _copy_traces(path, ("autoenc",), "profiles-now-sixteen")
+
+
+def _copy_traces(path: Path, networks: Iterable[str], example: str = "profiles-small") -> None:
     path.mkdir()
     names = [f'"workload":"{name}"'.encode() for name in networks]
-    with open_part(PROFILES / "traces.jsonl.xz") as lines:
+    with open_part(EXAMPLES / example / "traces.jsonl.xz") as lines:
         kept = [line for line in lines if any(name in line for name in names)]
     (path / "traces.jsonl").write_bytes(b"".join(kept))
 

@@ -17,7 +17,6 @@ from scaling.features.devices.report import (
     relative_executions,
 )
 from scaling.results.rows import launch_of
-from tests.mentions import mentions
 from tests.scaling.reporting.results import assert_question
 
 POINT = replace(first_run('workloads = ["alexnet"]').point, framework="jax")
@@ -46,23 +45,6 @@ def test_a_step_on_the_gpu_is_held_against_the_cpu_with_most_cores():
 
 def answers(*measured):
     return [one.sentence for one in device_answers(device_pairs(summarize(measured)))]
-
-
-def test_answers_name_the_settings_that_differ():
-    batches = [
-        *(*launches("cpu", 16, 1.0, 1.02, 0.98), *launches("gpu", 16, 0.02, 0.0201, 0.0199)),
-        *(*launches("cpu", 16, 1.0, 1.02, 0.98, items=64), *launches("gpu", 16, 0.01, 0.0101, 0.0099, items=64)),
-    ]
-    sentences = answers(*batches)
-    assert mentions(sentences, "give alexnet train items default under jax the GPU: 50 (")
-    assert mentions(sentences, "give alexnet train items 64 under jax the GPU: 100 (")
-
-
-def test_an_answer_from_a_single_launch_says_on_which_device():
-    (few,) = answers(*launches("cpu", 16, 1.0), *launches("gpu", 16, 0.01, 0.0101, 0.0099))
-    assert few.endswith("100 times as fast as 16 cores, from one launch on the CPU")
-    (one,) = answers(*launches("cpu", 16, 1.0), *launches("gpu", 16, 0.01))
-    assert one.endswith("from one launch of each")
 
 
 def test_an_interval_that_is_too_wide_is_no_answer():

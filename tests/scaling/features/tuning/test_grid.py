@@ -85,18 +85,6 @@ def test_a_search_of_too_many_settings_is_refused_with_its_size():
         workload_variants("calibrated", {"a": values, "b": values})
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"threads": ("1",)}, "itself fills in"),
-        ({"level": ("1",)}, r"line has no \{level\}"),
-    ],
-)
-def test_parameters_that_nothing_uses_are_refused(parameters, message):
-    with pytest.raises(StudyError, match=message):
-        program_variants(Program(name="prog", command=("true",)), parameters, ["./prog", "{threads}"])
-
-
 def test_a_value_without_neighbours_is_a_word():
     made = study("cores = [1]", workloads='["calibrated work=1", "calibrated work=nan"]')
     values = grid(made, machine(1), {name: {"work": name.rpartition("=")[2]} for name in made.workloads}).values
