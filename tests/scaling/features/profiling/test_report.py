@@ -30,12 +30,6 @@ def result():
     return evaluate_ops(traces, predict=(8,))
 
 
-def test_profiles_are_named_as_shortly_as_tells_them_apart(result):
-    assert result.names[:3] == ("alexnet train ×1", "alexnet train ×2", "alexnet train ×4")
-    assert "alexnet infer ×1" in result.names
-    assert evaluate_ops(amdahl_traces(threads=(1,))).names == ("alexnet ×1",)
-
-
 def test_profiles_are_compared_where_most_networks_have_one(result):
     assert {(profile.point.mode, profile.threads) for profile in result.alike} == {("train", 1)}
     assert comparable([]) == ()

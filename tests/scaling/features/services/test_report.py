@@ -26,10 +26,3 @@ def test_services_of_one_name_are_told_apart():
     measured = summaries({one: 1000.0, two: 1500.0})
     sentences = objective(question(measured, throughput=500.0)).sentences
     assert [sentence.partition(":")[0] for sentence in sentences] == ["echo smt 1", "echo smt 2"]
-
-
-def test_without_a_rate_there_are_the_curves_and_every_load():
-    answer = objective(question(grid()))
-    assert len(answer.tables[0].rows) == 14
-    assert [curve["over"] for curve in answer.facts["curves"]] == ["clients", "clients", "cores"]
-    assert answer.facts["curves"][0]["saturating_clients"] == 32

@@ -8,7 +8,6 @@ from html import unescape
 import pytest
 
 from benchmarks.shared.machines import row
-from scaling.analysis.estimates import Estimate
 from scaling.analysis.sizing.tables import size_tables
 from scaling.machine.doctor.findings import Finding
 from scaling.reporting.capacity import limits_facts
@@ -18,7 +17,6 @@ from scaling.reporting.page.tables import shared_apart
 from scaling.reporting.plots.drawing import draw_figures
 from scaling.reporting.points import point_facts, points_table
 from scaling.reporting.quantities import STEP_KEYS
-from scaling.reporting.words import figure, percent, with_interval
 from scaling.results.evaluation import evaluate
 from scaling.results.rows import Outcome
 from scaling.results.store import read_folder
@@ -91,21 +89,6 @@ def test_the_numbers_rows_are_sorted_by_are_those_of_the_facts(shown):
         values = [float(value) for value in re.findall(r'data-value="([^"]+)"', line)]
         for name in ("cores", "step_seconds", "items_per_second", "speedup", "efficiency", "launches"):
             assert facts[name] in values
-
-
-def test_the_answers_are_the_numbers_of_fit_and_capacity(shown):
-    words = text_of(shown, "answers")
-    for limits, series_facts in zip(facts_of(shown)["limits"], facts_of(shown)["series"], strict=True):
-        if limits["recommended_cores"] is not None:
-            assert f" {limits['recommended_cores']} core" in words
-        assert limits["described_within"] == series_facts["described_within"]
-        serial, limit = series_facts["serial_fraction"], series_facts["limit"]
-        if serial is not None:
-            assert with_interval(Estimate(**serial), percent) in words
-        if limit["value"] is not None:
-            assert f"× {figure(limit['value'])}" in words
-    assert {one["description"] for one in facts_of(shown)["series"]} >= {"exactly", "not-at-all"}
-    assert "no law describes it" in words
 
 
 def test_the_policy_lets_nothing_in_but_the_page_s_own_script_and_style(shown):
