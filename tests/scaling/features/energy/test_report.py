@@ -10,7 +10,6 @@ from scaling.analysis.summary import summarize
 from scaling.features.energy.economy import cap_effects, cap_kinds
 from scaling.features.energy.report import (
     energy_sentences,
-    kinds_sentence,
 )
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
@@ -60,36 +59,19 @@ def test_energy_goes_through_lines_and_tables_unchanged(tmp_path):
     assert [row.energy for row in read_export(tmp_path / "rows.csv")] == [row.energy for row in made]
 
 
-def test_the_page_and_the_figures_have_energy(tmp_path):
-    folder = folder_of(rows(CAPS), tmp_path, 8)
-    understood = evaluate(folder)
-    assert "CPU ≤ 15 W slows 2 of 4 points" in page(understood, [])
-    drawn = panels(picture(understood, "caps"))
-    assert len(drawn) == 2
-    assert {text.get_text() for text in drawn[0].texts} >= {"1 core", "4 cores"}
-    assert "no run was metered" in nothing(understood, "power")
-
-
 BOTH_KINDS = (
     'workloads = ["calibrated"]\ncores = [4]\ncpu_power_watts = ["none", 45, 30]\ncpu_max_mhz = ["none", 2400]\n'
 )
 
 
-def test_power_caps_are_set_against_clock_caps_of_the_same_workload(tmp_path):
-    made = rows(BOTH_KINDS)
-    effects = cap_effects(summarize(map(launch_of, made)))
+def test_power_caps_are_set_against_clock_caps_of_the_same_workload():
+    effects = cap_effects(summarize(map(launch_of, rows(BOTH_KINDS))))
     _, four_cores = cap_kinds(effects)
     assert [[effect.kind for effect in kind] for kind in (four_cores.power, four_cores.clock)] == [
         ["power", "power"],
         ["clock"],
     ]
     assert sum(effect.kind == "both" for effect in effects) == 4
-    assert mentions(kinds_sentence(four_cores), "train, 4 cores: … takes 0.70")
-    assert kinds_sentence(four_cores).endswith("(CPU ≤ 2400 MHz)")
-    understood = evaluate(folder_of(made, tmp_path, 8))
-    (drawn,) = panels(picture(understood, "caps"))
-    assert drawn.get_title() == "calibrated"
-    assert "best clock cap" in page(understood, [])
 
 
 def test_power_over_time_is_kept_beside_rows_and_drawn(tmp_path):

@@ -178,16 +178,8 @@ def test_the_page_of_a_folder_that_a_search_has_made_has_its_section_escaped():
         for point, seconds in ((settings.points[0], 0.02 + 0.0001 * number), (settings.points[1], 0.01))
     ]
     folder = replace(folder_of("tuned", rows), study_toml=study_to_toml(made, "tuning"), of_features={TUNING: search})
-    raced, to_paste = section(evaluate(folder)).blocks
-    assert raced.sentences[0].startswith("best for latency: threads 1: 2.0")
+    _, to_paste = section(evaluate(folder)).blocks
     assert "taskset --cpu-list 0-3 echo '<b>&1'" in to_paste.texts[0]
     html = page(evaluate(folder), [])
-    assert '<h2 id="tuning-title">Best settings</h2>' in html
     assert "&lt;b&gt;&amp;1" in html
     assert "<b>&" not in html
-    assert html.index("answers-title") < html.index("tuning-title")
-    assert "How many cores" not in html  # only one number of cores was measured
-    assert "planner-title" not in html
-    without = page(evaluate(replace(folder, of_features={})), [])
-    assert "tuning-title" not in without
-    assert "How many cores" in without

@@ -7,7 +7,6 @@ import pytest
 from scaling.reporting.plots.over_cores import COMMON_SPEEDUP
 from scaling.reporting.plots.style import INK, MARKERS
 from scaling.results.evaluation import evaluate
-from tests.mentions import mentions
 from tests.scaling.reporting.plots.artists import (
     bars,
     behind,
@@ -42,12 +41,10 @@ def test_a_mark_is_at_its_efficiency_with_the_interval_of_its_launches(tmp_path)
     assert (axes.get_xlabel(), axes.figure.get_supylabel()) == ("cores", "parallel efficiency, %")
 
 
-def test_a_point_with_a_verdict_against_it_is_hollow_and_the_legend_says_so(tmp_path):
+def test_a_point_with_a_verdict_against_it_is_hollow(tmp_path):
     rows = [stolen(row) if row.run.point.cores == 4 else row for row in made(FOUR)]
     drawing = picture(evaluate(folder_of(rows, tmp_path)), "efficiency")
     assert hollow(panels(drawing)[0]) == {4}
-    assert mentions(legend(drawing), "disturbed or not valid")
-    assert "hollow: disturbed or not valid" not in legend(picture(result(FOUR, tmp_path), "efficiency"))
 
 
 def test_a_point_with_a_single_launch_has_no_bar(tmp_path):
