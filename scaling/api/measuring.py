@@ -449,7 +449,8 @@ def budget_seconds(budget: str | float | None) -> float | None:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < inf:
-        raise StudyError(f"budget {excerpt(str(budget))} is not a time above 0; write a time such as 90s, 10m or 1h30m")
+        shown = excerpt(str(budget))
+        raise StudyError(f"budget '{shown}' is not a time above 0; write a time such as 90s, 10m or 1h30m")
     return seconds
 
 

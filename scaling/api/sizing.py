@@ -256,7 +256,7 @@ def deadline_seconds(deadline: str | float | None) -> float | None:
     try:
         return None if deadline is None else parse_duration(str(deadline))
     except ValueError:
-        raise FitError(f"deadline {deadline} is not a time; write a time such as 90s, 45m or 8h") from None
+        raise FitError(f"deadline '{deadline}' is not a time; write a time such as 90s, 45m or 8h") from None
 
 
 def fit_sources(sources: Sequence[Source]) -> Fits:

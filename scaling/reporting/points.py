@@ -219,7 +219,8 @@ def _shown_words(compared: Sequence[Difference]) -> str:
     change = f"{abs(largest.ratio.value - 1):.1%} {CHANGE_WORDS[largest.verdict]}"
     in_turns = largest.pairs is not None or not all(launch.witnessed for launch in largest.first.used)
     host = "" if in_turns else "; the host may have changed in between: to rule that out, measure both with `--between`"
-    return f"{len(differing)} of {total} differ; the largest change: {point_words(largest.point)}, {change}{host}"
+    verb = "differs" if len(differing) == 1 else "differ"
+    return f"{len(differing)} of {total} {verb}; the largest change: {point_words(largest.point)}, {change}{host}"
 
 
 def gate_sentence(comparison: Comparison) -> str | None:

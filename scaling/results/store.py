@@ -82,6 +82,8 @@ def where_and_when(rows: Sequence[Row]) -> str:
 def made_before(rows: Iterable[Row]) -> str:
     """A sentence about the results of a finished study."""
     rows = [*rows]
+    if len(rows) == 1:
+        return f"the run already exists, from {period(rows)}; `again=True` repeats it"
     return f"all {len(rows)} runs already exist, from {period(rows)}; `again=True` repeats them"
 
 

@@ -387,8 +387,8 @@ def workload_names(study: Study) -> dict[str, str]:
     names = {without_secrets(text): text for text in study.workloads}
     if len(names) < len(study.workloads):
         raise StudyError(
-            f"study '{study.name}': two workloads differ only in a value that looks like a secret, which is not "
-            "stored; let the program read it from a file"
+            "two workloads differ only in a value that looks like a secret, which is not stored; let the program read "
+            "it from a file"
         )
     return names
 

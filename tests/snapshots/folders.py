@@ -491,7 +491,7 @@ def hybrid(path: Path) -> None:
 
 def healthy(path: Path) -> None:
     """A machine that the doctor finds well."""
-    plant(path, Fault(""))
+    plant(path, Fault())
 
 
 def ill(path: Path) -> None:
@@ -628,7 +628,7 @@ def gpus(path: Path) -> None:
     written((longer(one, 1.0 / faster[one.run.point.device, one.run.point.framework]) for one in rows_of(toml)), path)
 
 
-PROFILES = Path(__file__).parents[2] / "docs" / "examples" / "profiles-small"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def profiles(path: Path) -> None:
@@ -641,9 +641,49 @@ def disturbed_profile(path: Path) -> None:
     _copy_traces(path, ("memnet",))
 
 
-def _copy_traces(path: Path, networks: Iterable[str]) -> None:
+def quiet_profile(path: Path) -> None:
+    """The profile of a network on one to sixteen threads."""
+    _copy_traces(path, ("autoenc",), "profiles-now-sixteen")
+
+
+def _copy_traces(path: Path, networks: Iterable[str], example: str = "profiles-small") -> None:
     path.mkdir()
     names = [f'"workload":"{name}"'.encode() for name in networks]
-    with open_part(PROFILES / "traces.jsonl.xz") as lines:
+    with open_part(EXAMPLES / example / "traces.jsonl.xz") as lines:
         kept = [line for line in lines if any(name in line for name in names)]
     (path / "traces.jsonl").write_bytes(b"".join(kept))
+
+
+def broken_toml(path: Path) -> None:
+    """A study that is no TOML."""
+    path.write_text("workloads = [")
+
+
+def no_text_toml(path: Path) -> None:
+    """A study that is no text."""
+    path.write_bytes(b"\xff\xfe\x00")
+
+
+def no_workloads_toml(path: Path) -> None:
+    """A study of nothing."""
+    path.write_text("cores = 1")
+
+
+def jit_toml(path: Path) -> None:
+    """A study of steps compiled by XLA."""
+    path.write_text('workloads = "memnet"\njit = true')
+
+
+def jax_toml(path: Path) -> None:
+    """A study of a network under JAX."""
+    path.write_text('workloads = "fcn"\nframework = "jax"')
+
+
+def gpu_toml(path: Path) -> None:
+    """A study of a network on a GPU."""
+    path.write_text('workloads = "fcn"\ndevice = "gpu"')
+
+
+def fed_toml(path: Path) -> None:
+    """A study of a network fed by a pipeline."""
+    path.write_text('workloads = "memnet"\ndata = "pipeline"')

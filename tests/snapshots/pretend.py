@@ -32,7 +32,7 @@ def pretend_findings(topology: Topology) -> list[Finding]:
 
 
 class PretendEngine:
-    """Makes the runs of a sweep; a program called `false` fails."""
+    """Makes the runs of a sweep; a program called `false` fails, and a slow one takes three times as long."""
 
     def __init__(self, study: Study, *known: object, **settings: object) -> None:
         has_packs = study.replicas != (1,)
@@ -51,4 +51,7 @@ class PretendEngine:
             if run.point.workload == "false":
                 failed = replace(row.outcome, status="failed", reason="it exited with status 1", step_seconds=())
                 row = replace(row, outcome=replace(failed, stderr_tail="no such planet\nand no star"))
+            if "slow" in run.point.workload:
+                steps = tuple(3 * seconds for seconds in row.outcome.step_seconds)
+                row = replace(row, outcome=replace(row.outcome, step_seconds=steps))
             yield row

@@ -129,7 +129,8 @@ def _trace(job: ProfileJob, store: TraceStore, lock_fd: int, monitor: Monitor) -
 
     schedule = Schedule(job.study, job.plan.runs, [planned_launch(one.row) for one in traced], needs_more=worth_more)
     if not schedule.pending and not worth_more():
-        monitor.note(f"all {len(traced)} runs are stored already; choose another folder with -o to trace again")
+        stored = "the run is" if len(traced) == 1 else f"all {len(traced)} runs are"
+        monitor.note(f"{stored} stored already; choose another folder with -o to trace again")
         return
 
     def on_row(row: TracedRow) -> None:

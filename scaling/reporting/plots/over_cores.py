@@ -187,9 +187,7 @@ def together(evaluation: Evaluation) -> Drawing | NotDrawn:
     if max(core_counts(lines, EFFICIENCY), default=1) == 1:
         return NotDrawn(ONE_CORE_ONLY)
     if len(lines) <= MOST_TOGETHER:
-        return NotDrawn(
-            f"`efficiency` already draws all {len(lines)} series; `together` is for more than {MOST_TOGETHER}"
-        )
+        return NotDrawn(f"`efficiency` already draws {len(lines)} series; `together` is for more than {MOST_TOGETHER}")
     levels = _levels(lines)
     most = max(map(len, levels))
     if most > MOST_LABELLED:

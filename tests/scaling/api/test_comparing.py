@@ -5,7 +5,7 @@ import pytest
 
 from scaling.api.comparing import LAUNCHES, carry_out_comparison, prepare_comparison, variant_settings
 from scaling.api.progress import Monitor
-from scaling.errors import StoreError, StudyError
+from scaling.errors import StoreError
 from scaling.results.store import read_rows
 from tests.mentions import mentions
 from tests.runs import virtual_environment
@@ -27,11 +27,6 @@ def test_a_program_takes_the_place_of_the_programs_of_the_study(tmp_path):
     assert [{point.workload for point in one.points} for one in job.jobs] == [{"command: true a"}, {"command: true b"}]
 
 
-def test_anything_else_is_refused_in_a_sentence():
-    with pytest.raises(StudyError, match="setting such as intra=2"):
-        variant_settings("faster")
-
-
 def test_both_get_as_many_launches_as_can_show_a_difference_unless_a_number_is_given(tmp_path):
     job = prepare_comparison("quick", ("intra=1", "intra=2"), tmp_path, TINY)
     assert [one.study.launches for one in job.jobs] == [LAUNCHES, LAUNCHES]
@@ -43,19 +38,6 @@ def test_variants_of_a_study_apart_take_turns(tmp_path):
     (tmp_path / "apart.toml").write_text('workloads = "calibrated"\ncores = 1\ndesign = "apart"\nlaunches = 2\n')
     job = prepare_comparison(tmp_path / "apart.toml", ("intra=1", "intra=2"), tmp_path / "out")
     assert [(one.study.design, one.study.launches) for one in job.jobs] == [("turns", LAUNCHES)] * 2
-
-
-@pytest.mark.parametrize(
-    ("variants", "message"),
-    [
-        (("rounds=1", "rounds=2"), r"rounds is 1 .* 2"),
-        (("design=apart", "design=apart"), "alternating turns"),
-        (("intra=1", "intra=[1,2]"), "equal numbers"),
-    ],
-)
-def test_variants_that_cannot_take_turns_are_refused(variants, message, tmp_path):
-    with pytest.raises(StudyError, match=message):
-        prepare_comparison("quick", variants, tmp_path, TINY)
 
 
 @pytest.mark.parametrize("full", [False, True])

@@ -12,12 +12,6 @@ from scaling.results.rows import launch_of
 from tests.scaling.reporting.results import made, written
 
 
-def test_rows_without_a_network_are_refused_with_the_networks_there_are(tmp_path):
-    folder = written(made("cores = [1, 2]"), tmp_path / "results")
-    with pytest.raises(StoreError, match="network was measured"):
-        achieved_in([folder])
-
-
 def test_folders_of_several_machines_are_refused(tmp_path):
     rows, elsewhere = made("cores = [1, 2]"), replace(HOST, fingerprint="fedcba9876543210")
     first = written(rows, tmp_path / "first")
@@ -51,9 +45,3 @@ def test_ceilings_of_a_folder_hold_for_the_cores_of_its_machine(capped, tmp_path
     assert rooflines(on_gpu, MACHINE, str(folder)) == {}
     with pytest.raises(StoreError, match="come from different machines"):
         rooflines(capped, frozenset({"fedcba9876543210"}), str(folder))
-
-
-@pytest.mark.parametrize("ceilings", ["1000", "1000,0", "a,b", "nan,1", "missing/folder"])
-def test_ceilings_that_are_neither_folder_nor_figures_are_refused(capped, ceilings):
-    with pytest.raises(StoreError, match="neither a folder nor two numbers"):
-        rooflines(capped, MACHINE, ceilings)

@@ -140,7 +140,7 @@ def test_limits_to_deploy_have_the_memory_that_launches_had(tmp_path):
         (["--objective", "energy", "--quantile", 0.9], "--quantile would change nothing without --latency"),
         (["--objective", "energy", "--work", 5], "--work would change nothing with --objective energy; leave it out"),
         (["--deadline", "8h"], "--deadline needs --work; use both"),
-        (["--work", 10, "--deadline", "soon"], "deadline soon … 90s, 45m or 8h"),
+        (["--work", 10, "--deadline", "soon"], "deadline 'soon' … 90s, 45m or 8h"),
         (["--work", 10, "--throughput", 3], "--throughput and --work are different questions"),
     ],
 )

@@ -12,7 +12,6 @@ from scaling.errors import PlacementError
 from scaling.machine.placement import POLICIES, Placement, Request, Sharing, divide, place, sharing, usable_cores
 from scaling.machine.sysfs import read_topology
 from scaling.machine.topology import Cpus, CpuSet, Topology, parse_list
-from tests.mentions import mentions
 from tests.scaling.machine.hwloc import lstopo
 from tests.scaling.machine.invented import (
     ASSORTED,
@@ -296,16 +295,6 @@ def test_compact_is_hwlocs_own_order_on_invented_machines(tmp_path, machine):
 # --- the parts of a request ---
 
 
-@pytest.mark.parametrize(("cores", "smt"), [(0, 1), (-1, 1), (1, 0)])
-def test_a_run_needs_a_core_and_a_thread(cores, smt):
-    assert "at least one" in refused(TWO_SOCKETS, cores, smt=smt)
-
-
-@pytest.mark.parametrize("policy", ["spread", "", "Compact", "scatter:", "scatter:die", "compact:l3"])
-def test_an_unknown_policy_is_refused_and_the_known_ones_named(policy):
-    assert "compact, scatter, scatter:socket" in refused(TWO_SOCKETS, 1, placement=policy)
-
-
 def test_a_reserved_cpu_spoils_its_whole_core():
     assert shown(chosen(TWO_SOCKETS, 3, reserve=parse_list("4"))) == "1 2 3"
     assert "CPU 4 reserved" in refused(TWO_SOCKETS, 4, reserve=parse_list("4"))
@@ -372,32 +361,10 @@ def test_without_an_l3_the_last_level_cache_is_the_l2():
     assert shown(chosen(machine, 2, within="C1")) == "2 3"
 
 
-@pytest.mark.parametrize("within", ["S", "X1", "0", "", "S-1", "Sx", "N1", "s0"])
-def test_an_unknown_domain_is_refused(within):
-    assert "unknown domain" in refused(NUMA_MACHINE, 1, within=within)
-
-
-@pytest.mark.parametrize(
-    ("within", "known"),
-    [("S2", "S0, S1"), ("M2", "M0, M1, M8, M9, M250"), ("C8", "C0, C1, C2, C3, C4, C5, C6, C7"), ("D2", "D0, D1")],
-)
-def test_a_domain_the_machine_lacks_is_refused_and_its_own_are_named(within, known):
-    assert refused(NUMA_MACHINE, 1, within=within).endswith(f"choose from {known}")
-
-
-def test_a_node_without_cpus_has_no_cores():
-    assert "only 0 usable cores" in refused(NUMA_MACHINE, 1, within="M250")
-
-
 def test_a_core_type_can_be_chosen():
     assert shown(chosen(HYBRID, 2, core_type="atom")) == "8 9"
     assert shown(chosen(GB10, 6, core_type="0x00000000410fd851")) == "5 6 7 8 9 15"
     assert "only 4 usable cores" in refused(HYBRID, 5, core_type="core")
-
-
-def test_a_core_type_the_machine_lacks_is_refused_and_its_own_are_named():
-    assert "core, atom" in refused(HYBRID, 1, core_type="big")
-    assert "reported by the kernel" in refused(TWO_SOCKETS, 1, core_type="core")
 
 
 def test_mixed_core_types_are_taken_and_a_caution_counts_them():
@@ -426,28 +393,9 @@ def test_an_explicit_list_is_counted_in_cores_and_siblings_as_they_are():
     assert "only 1 usable cores" in refused(TWO_SOCKETS, 2, smt=2, placement="cpus:0,4,1")
 
 
-def test_a_reserved_cpu_that_the_machine_does_not_have_is_refused():
-    assert refused(TWO_SOCKETS, 1, reserve=frozenset({0, 99})).startswith(
-        "reserved CPU 99 is not on this machine; choose"
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "because"),
-    [
-        ("0,9", "CPU 9 is … 0-6"),
-        ("7", "CPU 7 is not online"),
-        ("0,5-6", "CPU 5-6 … CPUs … use, 0-4"),
-        ("", "names no CPU"),
-        (",", "names no CPU"),
-        ("zero", "neither a CPU number"),
-        ("0-", "neither a CPU number"),
-        ("3-1", "not a range"),
-    ],
-)
-def test_an_explicit_list_is_checked(text, because):
+def test_an_explicit_list_of_cpus_that_may_not_be_used_is_refused():
     machine = replace(TWO_SOCKETS, offline=parse_list("7"), allowed=parse_list("0-4"))
-    assert mentions(refused(machine, 1, placement=f"cpus:{text}"), because)
+    assert "5-6" in refused(machine, 1, placement="cpus:0,5-6")
 
 
 def test_a_reserved_cpu_spoils_its_core_in_an_explicit_list_too():

@@ -9,7 +9,7 @@ UNWELL = tuple(examine(EVERYTHING).values())
 
 
 def test_finding_nothing_where_little_can_be_seen_is_said_to_be_little():
-    unseen = [finding for finding in examine(Fault("", texts={"proc/stat": ""})).values() if finding.name == "load"]
+    unseen = [finding for finding in examine(Fault(texts={"proc/stat": ""})).values() if finding.name == "load"]
     assert headline(unseen) == "Nothing visible here would spoil a measurement. 1 of 1 check not available."
 
 

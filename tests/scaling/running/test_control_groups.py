@@ -47,14 +47,9 @@ def test_version_2_has_quota_and_period_in_one_file(tmp_path):
     assert (Path(made) / "cgroup.procs").read_text() == "0"
 
 
-def test_a_machine_without_the_cpu_controller_is_refused_in_one_sentence(tmp_path):
-    with pytest.raises(StudyError) as refused:
+def test_a_machine_without_the_cpu_controller_is_refused(tmp_path):
+    with pytest.raises(StudyError, match="cpu controller"):
         ControlGroups([0.5, 2.0], "mark", write(tmp_path, {"proc/self/cgroup": "0::/\n"}))
-    assert str(refused.value) == (
-        "quota is 0.5, 2 CPUs, but no control group with a CPU quota can be created here (the cpu controller is not "
-        "mounted, or not enabled for new groups); run as root, have the cpu controller delegated to you, or leave "
-        "quota out"
-    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

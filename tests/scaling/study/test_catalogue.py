@@ -20,8 +20,7 @@ from scaling.study.catalogue import (
 )
 from scaling.study.frameworks import WITHOUT_FRAMEWORK
 from scaling.study.planning import plan
-from scaling.study.programs import Program
-from scaling.study.spec import Study, study_from_toml
+from scaling.study.spec import study_from_toml
 
 
 @pytest.mark.parametrize("name", sorted(ready_made()))
@@ -32,42 +31,6 @@ def test_every_ready_made_study_fits_any_machine(name, cores, smt):
     assert study.name == name
     assert study.question
     assert plan(study, machine(cores, smt)).runs
-
-
-def test_an_unknown_study_is_refused_with_the_nearest_name():
-    with pytest.raises(StudyError, match=r"no study 'quikc'; did you mean 'quick'\?"):
-        read_study_text("quikc")
-
-
-def test_a_study_file_that_is_not_there_is_refused():
-    with pytest.raises(StudyError, match=r"study nowhere.toml .* read: No"):
-        read_study_text("nowhere.toml")
-
-
-def test_a_study_file_that_is_no_text_is_refused(tmp_path):
-    (tmp_path / "noise.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(StudyError, match="not UTF-8"):
-        read_study_text(str(tmp_path / "noise.toml"))
-
-
-def test_a_folder_is_no_study(tmp_path):
-    with pytest.raises(StudyError, match="cannot be read"):
-        read_study_text(str(tmp_path))
-
-
-def test_what_xla_cannot_compile_is_refused_with_the_reason():
-    compiled = study_from_toml('workloads = ["autoenc", "speech"]\njit = true', "mine")
-    with pytest.raises(StudyError, match=r"jit = true, because XLA .* CTC"):
-        check_workloads(compiled, read_catalogue())
-    check_workloads(study_from_toml('workloads = ["speech"]\njit = true\nmodes = "infer"', "mine"), read_catalogue())
-
-
-@pytest.mark.parametrize("name", ["calibrated", "stream", "command: true"])
-def test_what_is_no_network_is_fed_with_nothing_else(name):
-    fed = study(f'workloads = ["autoenc", "{name}"]\ndata = ["fixed", "fresh"]')
-    with pytest.raises(StudyError, match=rf"'{name}': it is not a network and has no batches, .* leave data out"):
-        check_workloads(fed, read_catalogue())
-    check_workloads(study('workloads = "autoenc"\ndata = "pipeline"'), read_catalogue())
 
 
 def test_workloads_that_need_an_extra_are_distinguished_from_those_that_do_not():
@@ -81,34 +44,6 @@ def test_a_network_needs_the_extra_of_its_framework():
     asked = study('workloads = ["fcn", "matmul"]\nframework = ["tensorflow", "torch"]')
     missing = missing_extras(asked, read_catalogue(), is_installed=lambda extra: extra == "tensorflow")
     assert missing == {"fcn": "torch", "matmul": "torch"}
-
-
-@pytest.mark.parametrize("name", ["calibrated", "stream", "command: true"])
-def test_what_uses_no_framework_has_no_other_one(name):
-    with pytest.raises(StudyError, match=rf"workload '{name}': it uses no framework, so framework cannot be"):
-        check_workloads(study(f'workloads = ["fcn", "{name}"]\nframework = "torch"'), read_catalogue())
-
-
-@pytest.mark.parametrize("key", ["jit = [false, true]", "onednn = false"])
-def test_what_uses_no_framework_has_none_of_its_options(key):
-    for workload in ("calibrated", "command: true"):
-        with pytest.raises(StudyError, match=rf"workload '{workload}': it uses no framework, so {key.split()[0]} "):
-            check_workloads(study(f'workloads = ["fcn", "{workload}"]\n{key}'), read_catalogue())
-    with pytest.raises(StudyError, match=rf"program 'a' is not a network, so {key.split()[0]} cannot be"):
-        study(f'{key}\n[[programs]]\nname = "a"\ncommand = "true"')
-
-
-@pytest.mark.parametrize("name", ["calibrated", "command: true"])
-def test_what_uses_no_framework_has_no_other_device(name):
-    with pytest.raises(StudyError, match=rf"workload '{name}': it uses no framework, so device cannot be"):
-        check_workloads(study(f'workloads = ["fcn", "{name}"]\ndevice = ["cpu", "gpu"]'), read_catalogue())
-
-
-def test_operations_are_traced_under_tensorflow_alone():
-    with pytest.raises(StudyError, match="traced only under TensorFlow"):
-        check_traceable(study('workloads = "fcn"\nframework = "jax"'), read_catalogue(), 12)
-    with pytest.raises(StudyError, match="traced only on the CPU"):
-        check_traceable(study('workloads = "fcn"\ndevice = "gpu"'), read_catalogue(), 12)
 
 
 def test_programs_and_files_of_ones_own_need_no_extra():
@@ -157,27 +92,6 @@ def test_what_is_there_without_a_study_is_a_study():
     assert value.launches == 1
 
 
-def test_a_step_compiled_by_xla_is_refused():
-    with pytest.raises(StudyError, match=r"XLA .* jit = false"):
-        check_traceable(study('workloads = ["memnet"]\njit = true'), read_catalogue(), 12)
-
-
-def test_what_a_step_is_fed_with_has_no_operations_of_its_own():
-    with pytest.raises(StudyError, match="the data do not change the operations"):
-        check_traceable(study('workloads = ["memnet"]\ndata = "pipeline"'), read_catalogue(), 12)
-
-
-@pytest.mark.parametrize("name", ["calibrated", "calibrated serial=0.5", "command: true"])
-def test_what_is_no_network_is_refused(name):
-    with pytest.raises(StudyError, match=rf"workload '{name}': it is not a network, .* choose from alexnet, "):
-        check_traceable(study(f'workloads = ["{name}"]'), read_catalogue(), 12)
-
-
-def test_too_few_steps_to_drop_two_are_refused():
-    with pytest.raises(StudyError, match=r"steps 2: .* use at least 3"):
-        check_traceable(study('workloads = ["memnet"]'), read_catalogue(), 2)
-
-
 def test_a_file_without_a_factory_is_refused_with_what_it_has(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("from x import given\nalias = given\ndef build(setting): pass\nclass Steps: pass\n")
@@ -188,16 +102,5 @@ def test_a_file_without_a_factory_is_refused_with_what_it_has(tmp_path):
             check_workloads(study(f'workloads = ["{text}"]'), read_catalogue())
 
 
-def test_a_workload_of_ours_has_no_other_modes_than_it_says():
-    with pytest.raises(StudyError, match="use train or infer"):
-        check_workloads(study('workloads = ["calibrated"]\nmodes = "run"'), read_catalogue())
-
-
 def test_the_workloads_without_a_framework_are_known_without_the_catalogue():
     assert [name for name in read_catalogue() if not uses_framework(name)] == [*WITHOUT_FRAMEWORK]
-
-
-@pytest.mark.parametrize(("word", "remedy"), [("sleep 1", "quote each word by itself"), ("no such", "write its path")])
-def test_a_quoted_command_line_is_refused_with_its_remedy(word, remedy):
-    with pytest.raises(StudyError, match=f"program '{word}' is missing or not executable; .*{remedy}$"):
-        check_workloads(Study(programs=(Program(name="one", command=(word,)),)), {})

@@ -25,12 +25,6 @@ def test_a_duration_is_written_with_units_or_as_a_clock(text, seconds):
     assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", " ", "soon", "-5m", "10 years", "1h30", "10 20", "5m1h", "1:30", "h", "1e3"])
-def test_what_is_not_a_duration_is_refused(text):
-    with pytest.raises(ValueError, match="90s, 10m, 1h30m or 01:30:00"):
-        parse_duration(text)
-
-
 @pytest.mark.parametrize(
     "text", ["1h" + " " * 300_000, "9" * 400, " 1 " + "s" * 300_000], ids=["blanks", "digits", "s"]
 )

@@ -53,11 +53,6 @@ def test_a_plan_too_large_to_hold_is_refused_by_its_size_before_it_is_made(toml,
         plan(study(toml), machine(cores))
 
 
-def test_more_cores_than_there_are_is_said_and_not_the_size_of_the_plan():
-    with pytest.raises(StudyError, match="was requested"):
-        plan(study('cores = "1-60000"\nlaunches = 5'), machine(4))
-
-
 def test_the_most_cores_are_meant_alone():
     assert core_counts('cores = "most"', cores=6) == [6]
     assert core_counts('cores = "most"\nreserve = 0', cores=2) == [1]
@@ -167,16 +162,6 @@ def test_inter_op_threads_are_no_axis_of_a_workload_without_a_framework():
     assert planned.drops(plan(replace(asked, inter=(1,)), machine(cores=2))) == 0
 
 
-def test_a_study_of_threads_that_jax_cannot_have_is_refused():
-    with pytest.raises(StudyError, match="jax has one pool"):
-        plan(study('workloads = ["fcn"]\nframework = "jax"\nintra = 3'), machine(cores=2))
-
-
-def test_a_quota_that_limits_nothing_is_left_out_and_said():
-    planned = plan(study("quota = 1.5\ncores = [1, 2]"), machine(2))
-    assert planned.notes == ("a quota of 1.5 CPUs does not limit 1 CPU, so that point is left out",)
-
-
 def test_replicas_may_fill_the_machine():
     runs = plan(study("cores = [2]\nreplicas = [2, 3]"), machine(4)).runs
     assert {run.point.replicas for run in runs if run.point.cores == 2} == {1, 2}
@@ -186,21 +171,6 @@ def test_quotas_take_turns_with_their_baseline():
     (series,) = planning.series_of_points(run.point for run in plan(study("quota = [0.5, 1]"), machine(2)).runs)
     assert {(point.cores, point.quota) for point in series} == {(1, None), (1, 0.5), (1, 1.0), (2, 0.5), (2, 1.0)}
     assert series[0] == series[0].baseline
-
-
-def test_a_width_the_machine_lacks_is_refused_not_cut():
-    with pytest.raises(StudyError, match=r"study 'test': cores=1 with smt=8 .* 8 cores of 1 thread"):
-        plan(study("smt = 8"), machine(8))
-
-
-def test_a_count_the_machine_lacks_is_refused():
-    with pytest.raises(StudyError, match="cores=9"):
-        plan(study("cores = 9"), machine(8))
-
-
-def test_a_list_outside_the_machine_is_refused():
-    with pytest.raises(StudyError, match="CPU 9 is not online"):
-        plan(study('placements = "cpus:0,9"'), machine(8))
 
 
 def test_an_own_list_is_used_in_its_own_order():

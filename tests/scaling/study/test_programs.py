@@ -84,45 +84,7 @@ def test_placeholders_are_filled_in_and_all_other_braces_are_left_alone():
     assert fill('-t{threads} {cpus} {"a": {"b": 1}} {{threads}} {}', values) == '-t8 0-7 {"a": {"b": 1}} {threads} {}'
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('name = "a b"\ncommand = "x"', "key 'name' cannot be"),
-        ('name = "a"', "key 'command' is missing"),
-        ('name = "a"\ncommand = "x"\ncomand = "y"', "did you mean 'command'?"),
-        ('name = "a"\ncommand = "x {treads}"', "unknown placeholder {treads}"),
-        ('name = "a"\ncommand = "\'"', "close its quotes"),
-        ('name = "a"\ncommand = "x"\nthroughput = "rate"', "has 0 groups"),
-        ('name = "a"\ncommand = "x"\nthroughput = "("', "is not a regular expression"),
-        ('name = "a"\ncommand = "x"\nthroughput = "(a)"\nseconds = "(b)"', "throughput or seconds"),
-        ('name = "a"\ncommand = "x"\nsteps = 0', "key 'steps' cannot be 0"),
-    ],
-)
-def test_a_table_that_means_nothing_is_refused_in_a_sentence(line, message):
-    with pytest.raises(StudyError) as refusal:
-        read(f"[[programs]]\n{line}\n")
-    assert message in str(refusal.value)
-
-
-def test_two_programs_of_one_name_are_refused():
-    with pytest.raises(StudyError, match="workloads are called 'a'"):
-        Study(programs=(Program(name="a", command="x"), Program(name="a", command="y")))
-
-
-def test_a_study_of_nothing_is_refused():
-    with pytest.raises(StudyError, match="key 'workloads' is missing"):
-        Study()
-
-
-def test_weak_scaling_needs_a_program_that_is_told_its_items():
-    with pytest.raises(
-        StudyError, match=r"'a' does not use \{items\}, so scale = 'weak' would measure the same work again"
-    ):
-        Study(programs=(Program(name="a", command="x {threads}"),), scale="weak")
-    with pytest.raises(StudyError, match=r"program 'command: x \{threads\}' does not use"):
-        Study(workloads="command: x {threads}", scale="weak")
-    with pytest.raises(StudyError, match=r"so items = \[1, 2\] would measure the same work again"):
-        Study(workloads="command: x {threads}", items=(1, 2))
+def test_items_are_those_of_a_program_its_preparation_or_its_variables():
     assert Study(programs=(Program(name="a", command="x {items}"),), scale="weak").scale == "weak"
     assert Study(programs=(Program(name="a", command="x", prepare="make {items}"),), items=(1, 2)).items == (1, 2)
     assert Study(programs=(Program(name="a", command="x", env={"N": "{items}"}),), scale="weak").scale == "weak"

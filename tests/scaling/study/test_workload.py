@@ -1,10 +1,5 @@
-from dataclasses import replace
-
 import pytest
 
-from benchmarks.shared.machines import study
-from scaling.errors import StudyError
-from scaling.study.catalogue import check_workloads, read_catalogue
 from scaling.study.workload import Command, Named, OwnFile, workload
 
 
@@ -34,38 +29,6 @@ def test_a_command_is_split_without_a_shell():
     assert workload("command: ./prog --name 'a b' $HOME; -t {intra}") == Command(
         ("./prog", "--name", "a b", "$HOME;", "-t", "{intra}")
     )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "command:",
-        "command: ./a {treads}",
-        "command: 'a",
-        "calibrated serial",
-        "calibrated serial='0.2",
-        "x:y",
-        "a.py:",
-        "calibrated =1",
-    ],
-)
-def test_an_entry_that_means_nothing_is_refused(text):
-    with pytest.raises(StudyError):
-        workload(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("calibrate", "did you mean 'calibrated'?"),
-        ("calibrated serail=0.1", "did you mean 'serial'?"),
-        ("nowhere.py:build", "no file nowhere.py"),
-        ("command: ./nowhere", "program './nowhere' is missing"),
-    ],
-)
-def test_a_workload_that_is_not_there_is_refused_before_anything_runs(text, message):
-    with pytest.raises(StudyError, match=message.replace("?", r"\?")):
-        check_workloads(replace(study(), workloads=(text,)), read_catalogue())
 
 
 def test_a_parameter_may_be_true_or_false_a_number_or_a_word():

@@ -1,7 +1,6 @@
 import pytest
 
 from benchmarks.shared.devices import pretend_study, write_folder
-from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
 from scaling.results.store import read_folder
 from tests.scaling.reporting.plots.artists import legend, marks, overlaps, panels, picture
@@ -25,9 +24,3 @@ def test_every_network_has_both_modes_on_both_devices_over_training_on_the_cpu(u
     assert alexnet[1] == pytest.approx(0.3, rel=0.1)
     assert alexnet[2] == pytest.approx(0.038, rel=0.1)
     assert not overlaps(drawing.figure)
-
-
-def test_the_page_has_what_the_gpu_does(understood):
-    text = page(understood, [])
-    assert "Profile of the GPU" in text
-    assert "cudaGraphLaunch" in text

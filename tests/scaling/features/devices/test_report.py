@@ -17,7 +17,6 @@ from scaling.features.devices.report import (
     relative_executions,
 )
 from scaling.results.rows import launch_of
-from tests.mentions import mentions
 from tests.scaling.reporting.results import assert_question
 
 POINT = replace(first_run('workloads = ["alexnet"]').point, framework="jax")
@@ -48,28 +47,6 @@ def answers(*measured):
     return [one.sentence for one in device_answers(device_pairs(summarize(measured)))]
 
 
-def test_answers_name_the_settings_that_differ():
-    batches = [
-        *(*launches("cpu", 16, 1.0, 1.02, 0.98), *launches("gpu", 16, 0.02, 0.0201, 0.0199)),
-        *(*launches("cpu", 16, 1.0, 1.02, 0.98, items=64), *launches("gpu", 16, 0.01, 0.0101, 0.0099, items=64)),
-    ]
-    sentences = answers(*batches)
-    assert mentions(sentences, "give alexnet train items default under jax the GPU: 50 (")
-    assert mentions(sentences, "give alexnet train items 64 under jax the GPU: 100 (")
-
-
-def test_an_answer_from_a_single_launch_says_on_which_device():
-    (few,) = answers(*launches("cpu", 16, 1.0), *launches("gpu", 16, 0.01, 0.0101, 0.0099))
-    assert few.endswith("100 times as fast as 16 cores, from one launch on the CPU")
-    (one,) = answers(*launches("cpu", 16, 1.0), *launches("gpu", 16, 0.01))
-    assert one.endswith("from one launch of each")
-
-
-def test_an_interval_that_is_too_wide_is_no_answer():
-    (wide,) = answers(*launches("cpu", 16, 1.0, 2.5), *launches("gpu", 16, 0.9, 2.2))
-    assert wide.startswith("no answer yet for alexnet train under jax: neither device is shown to be faster")
-
-
 def test_devices_that_may_be_equally_fast_are_no_answer():
     (even,) = answers(*launches("cpu", 16, 1.0, 1.02, 0.98), *launches("gpu", 16, 0.99, 1.01, 0.985))
     assert even.startswith("no answer yet")
@@ -97,9 +74,6 @@ def made():
 
 def test_every_network_mode_and_framework_has_a_line_that_says_how_much_faster_the_gpu_is(made):
     table = pairs_table(device_pairs(summarize(map(launch_of, made))))
-    assert table.headers == (
-        *("workload", "mode", "framework", ">CPU, cores", ">GPU, host cores", ">GPU / CPU time", ">times faster"),
-    )
     assert len(table.rows) == 8 * 2 * 2
     assert all(len(row) == len(table.headers) for row in table.rows)
     vgg = next(row for row in table.rows if row[:3] == ("vgg", "train", "jax"))
@@ -108,7 +82,6 @@ def test_every_network_mode_and_framework_has_a_line_that_says_how_much_faster_t
 
 def test_profiles_are_those_of_the_most_host_cores_by_what_feeds_the_device(made):
     table = profiles_table(made)
-    assert table.headers[:6] == ("workload", "mode", "framework", "data", ">host cores", ">kernels")
     assert len(table.rows) == 8 * 2 * 2 + 2
     assert {row[4] for row in table.rows} == {"16"}
     assert "pipeline" in {row[3] for row in table.rows}

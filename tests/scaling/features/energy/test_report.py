@@ -1,22 +1,15 @@
 """Energy in words: tables, sentences, JSON, the page, its figures, and rows that go through files."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from benchmarks.shared.machines import row as plain_row
 from benchmarks.shared.machines import study
 from benchmarks.shared.power import metered_rows
 from scaling.analysis.summary import summarize
 from scaling.features.energy.economy import cap_effects, cap_kinds
 from scaling.features.energy.report import (
     energy_sentences,
-    energy_table,
-    in_unit,
-    joules,
-    kinds_sentence,
-    watts,
 )
 from scaling.reporting.page.page import page
 from scaling.results.evaluation import evaluate
@@ -25,8 +18,6 @@ from scaling.results.rows import launch_of, row_from_json, row_to_json
 from scaling.results.store import Store
 from scaling.results.traces import MeterTrace, PowerTrace, read_power
 from tests.mentions import mentions
-from tests.scaling.cli.folders import folder_of as plain_folder
-from tests.scaling.cli.here import json_of, scaling
 from tests.scaling.reporting.plots.artists import nothing, panels, picture
 from tests.scaling.reporting.results import assert_question, folder_of, result
 
@@ -61,36 +52,6 @@ def test_sizes_with_as_many_cores_are_told_apart(setting, words):
     assert mentions(sentence, words)
 
 
-@pytest.mark.parametrize(
-    ("example", "words"),
-    [
-        (
-            "energy-gpu",
-            "no answer yet for deepq train: no size is shown to save energy compared with … 700 W, the fastest",
-        ),
-        ("gpu-cores", "give alexnet train data pipeline 8 cores … no other size takes less … one launch"),
-    ],
-)
-def test_the_sentence_claims_what_the_launches_show_and_names_the_settings(example, words):
-    assert mentions(scaling("capacity", Path("docs/examples") / example, "--objective", "energy").stdout, words)
-
-
-@pytest.mark.parametrize(("value", "words"), [(0.0123, "12.3 mJ"), (4.5, "4.5 J"), (2500.0, "2.5 kJ"), (4e-5, "40 µJ")])
-def test_energy_has_the_unit_that_fits_it(value, words):
-    assert joules(value) == words
-
-
-def test_energy_delay_products_have_it_too():
-    assert (in_unit(0.0389, "J·s"), in_unit(3.46e-4, "J·s²")) == ("38.9 mJ·s", "346 µJ·s²")
-    edp, squared = energy_table(summarize(map(launch_of, rows()))).rows[0][6:8]
-    assert edp.split(" (")[0].endswith("J·s")
-    assert squared.split(" (")[0].endswith("J·s²")
-
-
-def test_power_is_in_watts():
-    assert (watts(412.3), watts(5.25)) == ("412 W", "5.25 W")
-
-
 def test_energy_goes_through_lines_and_tables_unchanged(tmp_path):
     made = rows()[:3]
     assert [row_from_json(row_to_json(row)).energy for row in made] == [row.energy for row in made]
@@ -98,54 +59,19 @@ def test_energy_goes_through_lines_and_tables_unchanged(tmp_path):
     assert [row.energy for row in read_export(tmp_path / "rows.csv")] == [row.energy for row in made]
 
 
-def test_the_commands_show_energy_and_say_where_there_is_none(tmp_path):
-    folder = plain_folder(tmp_path / "a", rows())
-    assert "energy/item" in scaling("show", folder).stdout
-    shown = json_of("show", folder)["points"][0]["energy"]
-    assert shown["watts"]["value"] == pytest.approx(30.0)
-    assert shown["domains"] == ["package"]
-    answer = scaling("capacity", folder, "--objective", "energy")
-    assert mentions(answer.stdout, "train 4 cores")
-    assert "EDP" in answer.stdout
-    facts = json_of("capacity", folder, "--objective", "energy")
-    assert facts["economies"][0]["best"]["cores"] == 4
-    refused = scaling("capacity", folder, "--objective", "energy", "--throughput", "3")
-    assert refused.returncode == 2
-    without = plain_folder(tmp_path / "b", [plain_row()])
-    none = scaling("capacity", without, "--objective", "energy")
-    assert (none.returncode, none.stdout.splitlines()[0][:23]) == (1, "energy is not available")
-
-
-def test_the_page_and_the_figures_have_energy(tmp_path):
-    folder = folder_of(rows(CAPS), tmp_path, 8)
-    understood = evaluate(folder)
-    assert "CPU ≤ 15 W slows 2 of 4 points" in page(understood, [])
-    drawn = panels(picture(understood, "caps"))
-    assert len(drawn) == 2
-    assert {text.get_text() for text in drawn[0].texts} >= {"1 core", "4 cores"}
-    assert "no run was metered" in nothing(understood, "power")
-
-
 BOTH_KINDS = (
     'workloads = ["calibrated"]\ncores = [4]\ncpu_power_watts = ["none", 45, 30]\ncpu_max_mhz = ["none", 2400]\n'
 )
 
 
-def test_power_caps_are_set_against_clock_caps_of_the_same_workload(tmp_path):
-    made = rows(BOTH_KINDS)
-    effects = cap_effects(summarize(map(launch_of, made)))
+def test_power_caps_are_set_against_clock_caps_of_the_same_workload():
+    effects = cap_effects(summarize(map(launch_of, rows(BOTH_KINDS))))
     _, four_cores = cap_kinds(effects)
     assert [[effect.kind for effect in kind] for kind in (four_cores.power, four_cores.clock)] == [
         ["power", "power"],
         ["clock"],
     ]
     assert sum(effect.kind == "both" for effect in effects) == 4
-    assert mentions(kinds_sentence(four_cores), "train, 4 cores: … takes 0.70")
-    assert kinds_sentence(four_cores).endswith("(CPU ≤ 2400 MHz)")
-    understood = evaluate(folder_of(made, tmp_path, 8))
-    (drawn,) = panels(picture(understood, "caps"))
-    assert drawn.get_title() == "calibrated"
-    assert "best clock cap" in page(understood, [])
 
 
 def test_power_over_time_is_kept_beside_rows_and_drawn(tmp_path):

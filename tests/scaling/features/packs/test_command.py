@@ -12,7 +12,6 @@ from scaling.reporting.schemas import outputs
 from scaling.results.store import read_rows
 from tests.conftest import need
 from tests.scaling.cli.here import scaling
-from tests.scaling.cli.scaling import complaint
 
 # Long beside what it takes a busy machine to start a shell.
 PROGRAM = ("--", "sh", "-c", "sleep 0.2")
@@ -58,9 +57,3 @@ def test_every_division_is_measured_and_the_best_is_named_and_lost_rows_are_made
     exported = scaling("export", folder, "--format", "csv", "-o", folder / "rows.csv")
     assert exported.returncode == 0
     assert scaling("show", folder / "rows.csv").stdout == table
-
-
-def test_a_single_core_is_refused_before_anything_is_measured(tmp_path):
-    refused = scaling("pack", "-o", tmp_path / "packs", "--cores", "1", *PROGRAM)
-    assert "cores is 1, but packs need at least 2" in complaint(refused)
-    assert not (tmp_path / "packs").exists()

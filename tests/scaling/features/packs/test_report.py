@@ -16,17 +16,13 @@ from scaling.features.packs.report import (
     choice_sentences,
     divisions_table,
     packs_facts,
-    section,
-    slowdown_sentence,
     slowdown_table,
 )
-from scaling.reporting.page.page import page
 from scaling.reporting.schemas import outputs
 from scaling.reporting.words import SCHEMA, json_text
-from scaling.results.evaluation import evaluate
 from scaling.results.rows import launch_of
 from tests.mentions import mentions
-from tests.scaling.reporting.results import assert_question, folder_of
+from tests.scaling.reporting.results import assert_question
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +64,7 @@ def disturbed(cores: tuple[int, ...]) -> PackedSeries:
     return series
 
 
-def test_of_disturbed_divisions_there_is_no_answer_but_what_to_do():
-    (sentence,) = choice_sentences(choose(disturbed((1, 2, 4))))
-    assert mentions(sentence, "8 cores can be compared (2 × 4 is")
-    assert sentence.endswith("(--launches, `scaling machine doctor`)")
+def test_of_disturbed_divisions_there_is_no_answer():
     facts = packs_facts([choose(disturbed((1, 2, 4)))])[0]
     assert (facts["best"], facts["is_answer"], facts["unknown"]) == (None, False, ["2 × 4", "4 × 2", "8 × 1"])
 
@@ -91,17 +84,13 @@ def test_facts_are_of_the_schema(series):
     assert facts["packs"][1]["best"] is None
 
 
-def test_mixed_packs_are_a_matrix(tmp_path):
+def test_mixed_packs_are_a_matrix():
     toml = 'workloads = ["calibrated", "stream"]\nbeside = ["calibrated", "stream"]\ncores = 4\ndesign = "turns"'
     rows = PackedMachine(slowdown=model(0.1), noise=0.001).rows(study(toml, launches="3"))
     found = slowdowns(summarize(map(launch_of, rows)))
     table = slowdown_table(found)
     assert table.headers == ("slowdown of", ">beside calibrated", ">beside stream")
     assert [[cell[:3] for cell in row[1:]] for row in table.rows] == [["1.1", "1.2"], ["1.2", "1.1"]]
-    assert mentions(slowdown_sentence(found[0]), "itself, 4 cores each: … takes 1.1")
-    assert '<h3 dir="auto">Workloads side by side</h3>' in page(evaluate(folder_of(rows, tmp_path, 8)), [])
-    found_there = section(evaluate(folder_of(rows, tmp_path, 8)))
-    assert not mentions([sentence for block in found_there.blocks for sentence in block.sentences], "give … replicas")
     facts = {"schema": SCHEMA, "packs": [], "slowdowns": [*map(SLOWDOWN.of, found)]}
     msgspec.json.decode(json_text(facts), type=outputs()["pack"])
 

@@ -61,13 +61,6 @@ def test_a_profile_is_a_line_and_a_table_of_op_types(profiled):
     assert f"traces are in {folder}" in completed.stderr
 
 
-@pytest.mark.parametrize(("name", "status"), [("profiles-once", 0), ("profiles-small", 1)])
-def test_the_status_is_1_where_too_few_launches_of_a_profile_were_quiet(name, status):
-    completed = scaling("profile", EXAMPLES / name)
-    assert completed.returncode == status
-    assert ("launches were quiet; trace" in completed.stderr) == bool(status)
-
-
 def test_a_profile_leaves_its_traces_its_question_and_its_machine(profiled):
     assert {path.name for path in profiled[1].iterdir()} == {"traces.jsonl", "profile.toml", "machine.json"}
 
@@ -76,7 +69,7 @@ def test_the_same_command_again_traces_nothing_twice(folder):
     before = lines(folder)
     completed = scaling("profile", "deepq", *SMALL, "-o", folder)
     assert_traced(completed)
-    assert "all 1 runs" in completed.stderr
+    assert "the run is stored already" in completed.stderr
     assert "all ops" in completed.stdout
     assert lines(folder) == before
 
@@ -163,12 +156,6 @@ def test_an_interrupted_profile_keeps_whole_lines_and_says_how_to_go_on(tmp_path
     assert profile.returncode == 130
     stored = len(list(read_traced_rows(folder)))
     assert f"interrupted; {stored} of 100 runs are kept in {folder}; run the same command again to resume" in message
-
-
-def test_a_study_with_jit_is_refused(tmp_path):
-    (tmp_path / "mine.toml").write_text('workloads = ["memnet"]\njit = true\n')
-    message = complaint(scaling("profile", tmp_path / "mine.toml", "-o", tmp_path / "results"))
-    assert mentions(message, "study 'mine': … XLA … jit = true")
 
 
 def test_what_is_printed_holds_to_its_schema():

@@ -3,21 +3,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from benchmarks.shared.fathom import FIGURE_3
 from scaling.features.profiling.evaluation import evaluate_ops
-from scaling.reporting.plots.drawing import Drawing, NotDrawn, draw_figures, draw_kinds, page_svg
+from scaling.reporting.plots.drawing import NotDrawn, draw_figures, draw_kinds, page_svg
 from scaling.reporting.plots.registry import names
 from scaling.reporting.plots.style import DARK, LIGHT
 from scaling.results.evaluation import evaluate
 from scaling.results.store import read_folder
 from tests.scaling.reporting.plots.artists import svg_texts
 from tests.traced import step, trace
-
-
-def test_every_kind_is_drawn_with_a_title_and_a_caption(op_drawings):
-    assert tuple(op_drawings) == names("traces")
-    for drawing in op_drawings.values():
-        assert isinstance(drawing, Drawing), drawing.reason
-        assert drawing.title
-        assert drawing.caption
 
 
 def test_steps_are_marks_around_their_median_one_panel_a_workload(op_drawings):

@@ -4,19 +4,10 @@ from pathlib import Path
 import pytest
 
 from scaling.results.compressed import open_part
-from tests.mentions import mentions
 from tests.scaling.cli.here import json_of, scaling
 from tests.scaling.reporting.results import made, written
 
 SMALL = Path(__file__).parents[4] / "docs" / "examples" / "profiles-small"
-
-
-def test_a_stored_profile_names_what_limits_each_network_and_predicts_its_steps(two_networks):
-    completed = scaling("profile", two_networks, "--predict", "4,8")
-    assert completed.returncode == 1  # most of them were disturbed
-    assert mentions(completed.stdout, "vgg infer: … --threads 2")
-    assert "centroid linkage: residual – vgg 0.00" in completed.stdout
-    assert "8 threads are 4 times" in completed.stderr
 
 
 def test_the_same_values_are_in_the_json(two_networks):
@@ -28,15 +19,6 @@ def test_the_same_values_are_in_the_json(two_networks):
         assert predicted["threads"] == 16
         assert predicted["seconds"] > 0
         assert sum(part["share"]["value"] for part in scaling_facts["losses"][0]["parts"]) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("wish", ["0", "many", "4,-1", ""])
-def test_a_number_of_threads_that_is_none_is_refused_in_one_sentence(wish):
-    completed = scaling("profile", SMALL, "--predict", wish)
-    assert completed.returncode == 2
-    assert (
-        completed.stderr == f"scaling: --predict {wish}: use numbers of threads from 1 to 4096, such as 8 or 4,8,16\n"
-    )
 
 
 def test_figures_of_a_profile_are_drawn_from_its_folder(tmp_path):
@@ -56,13 +38,6 @@ def test_networks_are_compared_with_the_ceilings_measured_beside_them(tmp_path):
     assert scaling("plot", folder, "roofline", "--format", "svg").stdout.split() == [f"{folder}/figures/roofline.svg"]
     usual = scaling("plot", folder, "--ceilings", folder, "--format", "svg")
     assert f"{folder}/figures/roofline.svg" in usual.stdout.split()
-
-
-def test_a_folder_without_a_network_achieves_nothing(tmp_path):
-    folder = written(made('workloads = ["calibrated"]\ncores = [1]\nlaunches = 3'), tmp_path / "results")
-    completed = scaling("workloads", folder)
-    assert completed.returncode == 2
-    assert completed.stderr.startswith(f"scaling: no network was measured in {folder}; measure one of alexnet")
 
 
 CEILINGS = SMALL.parent / "ceilings-sixteen"
@@ -94,9 +69,3 @@ def test_another_size_than_was_measured_there_is_refused(autoenc_on_sixteen, tmp
     options = ("--predict", "2", "--on-machine", CEILINGS, "--ceilings", CEILINGS, "--measured", other.parent)
     refusal = "it was profiled at size published with 128 items, but measured at size small with 128 items"
     assert refusal in scaling("profile", autoenc_on_sixteen, *options).stderr
-
-
-@pytest.mark.parametrize("options", [("--on-machine", CEILINGS), ("--ceilings", CEILINGS, "--predict", "2")])
-def test_a_prediction_of_another_machine_wants_both_ceilings_and_threads(options):
-    completed = scaling("profile", SMALL, *options)
-    assert (completed.returncode, "to predict another machine" in completed.stderr) == (2, True)

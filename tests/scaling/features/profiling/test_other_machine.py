@@ -9,7 +9,7 @@ import pytest
 from scaling.analysis.estimates import Estimate
 from scaling.analysis.traces import one_name
 from scaling.errors import FitError
-from scaling.features.profiling.evaluation import MeasuredStep, evaluate_ops
+from scaling.features.profiling.evaluation import MeasuredStep
 from scaling.features.profiling.laws import StepLaws, StepPrediction
 from scaling.features.profiling.other_machine import (
     BOUND_BY_COMPUTE,
@@ -23,10 +23,8 @@ from scaling.features.profiling.other_machine import (
     group_of,
     offsets,
     predict_elsewhere,
-    predict_on,
 )
 from scaling.features.profiling.profile import part_times
-from tests.mentions import mentions
 from tests.traced import step, trace
 
 # Rates of `matmul` and `stream` on so many cores, and of one core between ops.
@@ -185,14 +183,6 @@ def test_ops_that_no_ceiling_bounds_are_refused():
     ]
     with pytest.raises(FitError, match=r"17 % .* ceiling \(MyOwnOp\)"):
         ceiling_laws(part_times(traces), speeds(SMALL))
-
-
-def test_a_refusal_names_one_thread_in_the_singular():
-    traces = [trace(step(parts_on(SMALL, threads)), threads=threads) for threads in (1, 2)]
-    measured = MeasuredStep(traces[0].point, 1 + traces[0].items_per_step, 1, 1.0)
-    refused = predict_on(evaluate_ops(traces), [1, 2], speeds(SMALL), speeds(FASTER), [measured]).refusals
-    assert mentions(refused, "on 1 thread: it was profiled at")
-    assert mentions(refused, "on 2 threads: it was profiled at")
 
 
 @pytest.mark.parametrize(("traced", "error"), [(True, 0.0), (False, 1 / 1.05 - 1)])

@@ -13,7 +13,7 @@ from scaling.machine.sysfs import read_topology
 from scaling.results.store import read_rows
 from tests.mentions import mentions
 from tests.scaling.cli.here import scaling
-from tests.scaling.cli.scaling import SCALING, complaint, read_until
+from tests.scaling.cli.scaling import SCALING, read_until
 from tests.scaling.cli.scaling import scaling as program
 from tests.scaling.reporting.test_schemas import check
 
@@ -56,13 +56,6 @@ def test_a_parameter_of_a_program_is_tuned_and_the_folder_is_one_of_results(tmp_
     assert 2.7 < document["gain"]["low"] < document["gain"]["high"] < 3.3
 
 
-@pytest.mark.usefixtures("quiet_host")
-def test_nothing_beats_the_default_is_an_answer(tmp_path):
-    done = scaling("tune", "-o", tmp_path / "out", "--cores", 1, *SLOW_LAST)
-    assert done.returncode == 0, done.stderr
-    assert mentions(done.stdout, "block 0.02, is slower: 0.")
-
-
 def test_launches_that_were_disturbed_are_no_answer_and_the_status_is_1(tmp_path, monkeypatch):
     monkeypatch.setattr(search, "_both_quiet", lambda first, second: False)
     monkeypatch.setattr(schedule, "LEAST_LAUNCHES", 16)
@@ -97,31 +90,3 @@ def test_a_search_that_is_killed_goes_on_with_the_same_command(tmp_path):
     assert keys[: len(before)] == before
     assert len(set(keys)) == len(keys)
     assert done.stdout.startswith(("best for latency: block 0.01: ", "no answer yet for latency: "))
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["autoencc"], "'autoencc' … mean 'autoenc'?"),
-        (
-            ["calibrated", "--objective", "speed"],
-            "--objective speed:",
-        ),
-        (["calibrated", "--cores", "1"], "calibrated has only one setting"),
-        (["calibrated", "--param", "planet=1,2"], "workload 'calibrated planet=1': unknown option 'planet'"),
-        (["calibrated", "--budget", "soon"], "budget soon … above 0"),
-        (["--param", "b=1,2", "--", "true", "{c}"], "line has no {b}"),
-        (["--param", "b=1,2", "--", "true", "{b}", "{c}"], "unknown placeholder {c}"),
-        (["calibrated", "--set", "workloads=vgg"], "search measures what"),
-        (["autoenc", "--set", 'framework=["jax", "torch"]'], "'jax' and 'torch'"),
-        (["calibrated", "--env", "A=1"], "--env A=1: … programs"),
-        (
-            ["--env", "NOT_THERE", "--", "true"],
-            "variable NOT_THERE … write NAME=VALUE",
-        ),
-        (["calibrated", "--set", "design=apart"], "settings take turns"),
-    ],
-)
-def test_what_is_wrong_is_one_sentence(words, message, tmp_path):
-    words = [*words[: words.index("--")], "-o", tmp_path, *words[words.index("--") :]] if "--" in words else words
-    assert mentions(complaint(scaling("tune", *words)), message)

@@ -73,28 +73,10 @@ def test_parameters_are_options_of_a_workload_or_words_of_a_program():
     ]
 
 
-@pytest.mark.parametrize("text", ["block", "block=", "=1,2", "a b=1", "block=1,,2"])
-def test_what_is_no_parameter_is_refused(text):
-    with pytest.raises(StudyError, match="values, such as block=16,32,64"):
-        parse_parameters([text])
-
-
 def test_a_search_of_too_many_settings_is_refused_with_its_size():
     values = tuple(map(str, range(1500)))
     with pytest.raises(StudyError, match="--param a, b: 1500 × 1500 values make 2,250,000 settings,"):
         workload_variants("calibrated", {"a": values, "b": values})
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"threads": ("1",)}, "itself fills in"),
-        ({"level": ("1",)}, r"line has no \{level\}"),
-    ],
-)
-def test_parameters_that_nothing_uses_are_refused(parameters, message):
-    with pytest.raises(StudyError, match=message):
-        program_variants(Program(name="prog", command=("true",)), parameters, ["./prog", "{threads}"])
 
 
 def test_a_value_without_neighbours_is_a_word():

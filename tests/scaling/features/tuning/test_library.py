@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import scaling
-from scaling.errors import StoreError, StudyError
+from scaling.errors import StoreError
 from scaling.features.tuning import search as searching
 from scaling.features.tuning.library import prepare_tuning
 from scaling.features.tuning.report import TUNING, environment_lines, paste_python, read_search, settings_of
@@ -79,15 +79,3 @@ def test_a_search_that_cannot_be_read_is_refused_in_a_sentence(tmp_path):
         (tmp_path / TUNING).write_text(text)
         with pytest.raises(StoreError, match=r"tuning\.json is not a valid search"):
             read_search(tmp_path)
-
-
-def test_a_number_of_launches_is_refused(tmp_path):
-    with pytest.raises(StudyError, match="a search chooses its launches itself; leave this key out, or use --budget"):
-        prepare_tuning("calibrated", tmp_path, 1, settings=["launches=9"])
-
-
-def test_an_unknown_objective_and_a_design_without_turns_are_refused(tmp_path):
-    with pytest.raises(StudyError, match="--objective speed:"):
-        scaling.tune("calibrated", tmp_path, objective="speed")
-    with pytest.raises(StudyError, match="settings take turns"):
-        scaling.tune("calibrated", tmp_path, settings=["design=apart"])

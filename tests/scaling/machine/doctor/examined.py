@@ -75,34 +75,26 @@ HEALTHY: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Fault:
-    """Something planted: in the machine, in its files, or in the shell; and words that must tell of it."""
+    """Something planted: in the machine, in its files, or in the shell."""
 
-    words: str
     machine: Machine = WHOLE
     texts: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
 PLANTED = {
-    "load": Fault("4 other tasks", texts={"proc/stat": stat({}, running=5)}),
-    "quota": Fault(
-        "2.5 CPUs for 8",
-        texts={"proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "250000 100000\n"},
-    ),
-    "cpuset": Fault(
-        "1 core has only some of its hardware threads available: 1,5",
-        machine=replace(WHOLE, allowed=parse_list("0-4,6-7")),
-    ),
-    "busy siblings": Fault("CPU 6, up to 90.0 %", texts={"proc/stat": stat({6: 0.9})}),
-    "swap": Fault("6.0 GiB of 8.0 GiB in use", texts={"proc/meminfo": meminfo(available_gib=1, swap_free_gib=2)}),
-    "thread variables": Fault("OMP_NUM_THREADS='64' asks for more", variables={"OMP_NUM_THREADS": "64"}),
-    "governor": Fault("ondemand on CPUs 3", texts={f"{CPU_FOLDER}/cpu3/cpufreq/scaling_governor": "ondemand"}),
-    "offline CPUs": Fault("7 of 0-7", machine=replace(WHOLE, offline=parse_list("7"))),
+    "load": Fault(texts={"proc/stat": stat({}, running=5)}),
+    "quota": Fault(texts={"proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/cpu.max": "250000 100000\n"}),
+    "cpuset": Fault(machine=replace(WHOLE, allowed=parse_list("0-4,6-7"))),
+    "busy siblings": Fault(texts={"proc/stat": stat({6: 0.9})}),
+    "swap": Fault(texts={"proc/meminfo": meminfo(available_gib=1, swap_free_gib=2)}),
+    "thread variables": Fault(variables={"OMP_NUM_THREADS": "64"}),
+    "governor": Fault(texts={f"{CPU_FOLDER}/cpu3/cpufreq/scaling_governor": "ondemand"}),
+    "offline CPUs": Fault(machine=replace(WHOLE, offline=parse_list("7"))),
 }
 
 # All of them at once.
 EVERYTHING = Fault(
-    "",
     machine=replace(WHOLE, allowed=parse_list("0-4,6-7"), offline=parse_list("7")),
     texts={path: text for fault in PLANTED.values() for path, text in fault.texts.items()}
     | {"proc/stat": stat({6: 0.9}, running=5)},

@@ -24,16 +24,15 @@ def states(findings: dict[str, Finding]) -> dict[str, str]:
 
 
 def test_a_healthy_machine_is_found_healthy():
-    findings = examine(Fault(""))
+    findings = examine(Fault())
     assert {name for name, state in states(findings).items() if state != "ok"} == {"SMT"}
     assert findings["SMT"].state == verdict(findings.values()) == "caution"
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_named_and_nothing_else_is(name):
-    healthy, findings = examine(Fault("")), examine(PLANTED[name])
+    healthy, findings = examine(Fault()), examine(PLANTED[name])
     assert findings[name].state in ("spoiler", "caution")
-    assert PLANTED[name].words in findings[name].value
     assert findings[name].remedy
     assert states(findings) | {name: "ok"} == states(healthy)
 
@@ -69,12 +68,6 @@ class TestCpuset:
 
     def test_isolated_cpus_are_no_hole(self):
         assert checks.cpuset(topology_of(replace(WHOLE, isolated=parse_list("3,7"))), True).state == "ok"
-
-    def test_many_divided_cores_are_not_all_listed(self):
-        wide = replace(WHOLE, cores=tuple(frozenset({cpu, cpu + 9}) for cpu in range(9)), allowed=parse_list("0-8"))
-        assert checks.cpuset(topology_of(wide), True).value.endswith(
-            "9 cores have only some of their hardware threads available: 0,9; 1,10; 2,11; 3,12; …"
-        )
 
 
 class TestOffline:
@@ -372,26 +365,26 @@ def test_temperature_is_graded_by_the_sensor_nearest_its_limit(sensors, state):
 def test_work_that_ended_before_we_look_no_longer_counts():
     hour_of_work = stat({2: 0.9, 6: 0.9})
     later = {"proc/stat": _one_second_later(hour_of_work)}
-    findings = examine(Fault("", texts={"proc/stat": hour_of_work}), lambda root: write(root, later))
+    findings = examine(Fault(texts={"proc/stat": hour_of_work}), lambda root: write(root, later))
     assert {findings["busy CPUs"].state, findings["busy siblings"].state} == {"ok"}
 
 
 def test_work_on_a_sibling_that_begins_as_we_look_is_seen():
     later = {"proc/stat": _one_second_later(stat({}), working=6)}
-    findings = examine(Fault(""), lambda root: write(root, later))
+    findings = examine(Fault(), lambda root: write(root, later))
     assert (findings["busy CPUs"].state, findings["busy siblings"].state) == ("ok", "spoiler")
     assert findings["busy siblings"].value == "CPU 6, up to 100.0 % just now"
 
 
 def test_a_storm_of_interrupts_that_begins_as_we_look_is_seen():
     later = {"proc/interrupts": interrupts({1: 50_000}, seconds=3601), "proc/uptime": "3601.00 7000.00"}
-    findings = examine(Fault(""), lambda root: write(root, later))
+    findings = examine(Fault(), lambda root: write(root, later))
     assert (findings["interrupts"].state, "on CPU 1" in findings["interrupts"].value) == ("spoiler", True)
 
 
 def test_pages_that_move_as_we_look_are_seen():
     later = {"proc/vmstat": "pswpin 500\npswpout 512\n", "proc/uptime": "3601.00 7000.00"}
-    assert examine(Fault(""), lambda root: write(root, later))["swap"].state == "spoiler"
+    assert examine(Fault(), lambda root: write(root, later))["swap"].state == "spoiler"
 
 
 def _one_second_later(text: str, working: int | None = None) -> str:

@@ -1,6 +1,6 @@
 from benchmarks.shared.machines import machine as pretend
 from benchmarks.shared.machines import row, study
-from scaling.reporting.page.provenance import boxes, failures, layout_words
+from scaling.reporting.page.provenance import boxes, failures
 from scaling.results.machine_file import MachineFile
 from scaling.study.planning import plan
 
@@ -32,10 +32,6 @@ def test_a_cpu_that_runs_may_not_have_is_marked():
 
 def test_a_machine_that_tells_of_cores_only_is_one_box():
     assert names(boxes(machine(sockets=()))) == [("", [], [[0, 4], [1, 5], [2, 6], [3, 7]])]
-
-
-def test_the_picture_is_described_in_words():
-    assert layout_words(machine(l3s=((0, 1, 2, 3),))) == "2 sockets, 1 shared cache, 4 cores, 8 CPUs"
 
 
 def test_runs_of_a_point_that_failed_alike_are_one_failure_with_the_output_of_the_last():

@@ -1,12 +1,10 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from scaling.analysis.curves.fit import Curve
 from scaling.analysis.estimates import Estimate
 from scaling.reporting.plots.compile import bar_lengths, compile_figure, has_bar
-from scaling.reporting.plots.specification import CoresFigure, LawLine, Level, Mark, Panel, Series
+from scaling.reporting.plots.specification import CoresFigure, LawLine, Mark, Panel, Series
 from tests.scaling.reporting.plots.artists import bar_ends, bars, hollow, joined, laws, mark_lines, marks
 
 MARKS = [
@@ -15,17 +13,12 @@ MARKS = [
     Mark(4, Estimate(3.0, 2.0, float("inf")), valid=False),
 ]
 CURVE = Curve(np.array([1.0, 4.0, 8.0]), np.array([1.0, 3.0, 4.0]))
-BANDED = replace(CURVE, low=CURVE.middle - 0.5, high=CURVE.middle + 0.5)
 
 
 def figure(**panel: object):
     law = LawLine("law", CURVE, 4.0, "red")
     series = Series("a", MARKS, "red", "o", [law], in_legend=True)
     return CoresFigure([Panel([series], (0.0, 5.0), **panel)], "speedup", ideal="linear")
-
-
-def legend(specification: CoresFigure) -> list[str]:
-    return [text.get_text() for text in compile_figure(specification).legends[0].get_texts()]
 
 
 def test_marks_have_bars_where_an_interval_is_known_and_are_hollow_where_not_valid():
@@ -49,24 +42,6 @@ def test_marks_of_several_series_lie_at_their_core_counts_and_the_first_covers_t
 def test_a_law_is_dashed_beyond_the_cores_measured():
     solid, dashed = laws(compile_figure(figure()).axes[0])
     assert (solid.get_xdata()[-1], dashed.get_xdata()[0], dashed.get_linestyle()) == (4.0, 4.0, "--")
-
-
-def test_the_legend_explains_everything_drawn_once():
-    assert legend(figure()) == ["a", "ideal", "law", "extrapolated", "hollow: disturbed or not valid"]
-    level = Level(Estimate(4.0), "blue", "target, 4/s", "-.")
-    (panel,) = figure(target=level).panels
-    sized = replace(panel, series=[replace(panel.series[0], size=2)])
-    assert legend(replace(figure(), panels=[sized])) == [
-        *("a", "ideal", "law", "recommended size", "target, 4/s", "extrapolated", "hollow: disturbed or not valid")
-    ]
-
-
-def test_a_law_with_a_band_is_named_with_it():
-    (panel,) = figure().panels
-    law = LawLine("law", BANDED, 8.0, "red")
-    with_band = replace(figure(), panels=[replace(panel, series=[replace(panel.series[0], laws=[law])])])
-    assert "law with its 95 % band" in legend(with_band)
-    assert "extrapolated" not in legend(with_band)
 
 
 def test_a_bar_is_cut_one_height_beyond_the_axis():

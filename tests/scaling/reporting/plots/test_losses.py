@@ -9,7 +9,6 @@ from tests.scaling.reporting.plots.artists import (
     empty_panels,
     legend,
     marks,
-    nothing,
     outside,
     overlaps,
     panels,
@@ -77,9 +76,3 @@ def test_eight_series_of_many_counts_have_a_panel_each_and_room_for_their_number
     assert len(figure.axes) == 8
     assert empty_panels(figure) == []
     assert overlaps(figure) == outside(figure) == []
-
-
-def test_points_without_cpu_time_have_nothing_to_draw(tmp_path):
-    evaluation = result("cores = [1, 2]\nlaunches = 3", tmp_path)
-    unknown = replace(evaluation, points=tuple(replace(one, baseline=None) for one in evaluation.points))
-    assert "CPU time" in nothing(unknown, "losses")

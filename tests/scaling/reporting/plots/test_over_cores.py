@@ -7,7 +7,6 @@ import pytest
 from scaling.reporting.plots.over_cores import COMMON_SPEEDUP
 from scaling.reporting.plots.style import INK, MARKERS
 from scaling.results.evaluation import evaluate
-from tests.mentions import mentions
 from tests.scaling.reporting.plots.artists import (
     bars,
     behind,
@@ -18,7 +17,6 @@ from tests.scaling.reporting.plots.artists import (
     legend,
     mark_lines,
     marks,
-    nothing,
     outside,
     overlaps,
     panels,
@@ -43,12 +41,10 @@ def test_a_mark_is_at_its_efficiency_with_the_interval_of_its_launches(tmp_path)
     assert (axes.get_xlabel(), axes.figure.get_supylabel()) == ("cores", "parallel efficiency, %")
 
 
-def test_a_point_with_a_verdict_against_it_is_hollow_and_the_legend_says_so(tmp_path):
+def test_a_point_with_a_verdict_against_it_is_hollow(tmp_path):
     rows = [stolen(row) if row.run.point.cores == 4 else row for row in made(FOUR)]
     drawing = picture(evaluate(folder_of(rows, tmp_path)), "efficiency")
     assert hollow(panels(drawing)[0]) == {4}
-    assert mentions(legend(drawing), "disturbed or not valid")
-    assert "hollow: disturbed or not valid" not in legend(picture(result(FOUR, tmp_path), "efficiency"))
 
 
 def test_a_point_with_a_single_launch_has_no_bar(tmp_path):
@@ -145,14 +141,6 @@ def test_many_counts_with_gaps_are_on_logarithmic_axes(tmp_path):
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
 
 
-def test_a_panel_says_how_well_a_law_describes_its_series(tmp_path):
-    drawing = picture(result(f"workloads = {list(EIGHT[:2])}\ncores = [1, 2]\nlaunches = 3", tmp_path), "speedup")
-    assert [axes.get_title() for axes in panels(drawing)] == [f"{name}\ntwo core counts" for name in EIGHT[:2]]
-    understood = result(f"workloads = {list(EIGHT[:2])}\n{FOUR}", tmp_path)
-    for axes, one in zip(panels(picture(understood, "speedup")), understood.fits, strict=True):
-        assert one.description.value in axes.get_title()
-
-
 def test_the_trace_is_marked_count_by_count_with_the_fitted_serial_fraction_as_a_line(tmp_path):
     understood = result("cores = [1, 2, 4, 8]\nlaunches = 3", tmp_path, serials=[0.1])
     drawing = picture(understood, "karp-flatt")
@@ -178,11 +166,6 @@ def test_the_smt_yield_is_marked_with_its_interval_over_the_cores(tmp_path):
     assert bars(axes) == {cores: pytest.approx((figure.low, figure.high)) for cores, figure in yields.items()}
     assert not joined(axes)
     assert axes.figure.get_supylabel() == "SMT yield, times one thread per core"
-
-
-def test_without_second_threads_there_is_no_yield(tmp_path):
-    assert nothing(result(BOTH, tmp_path), "smt") == "no point uses a second thread of a core"
-    assert "together with the same cores" in nothing(result(f"{BOTH}\nsmt = [2]", tmp_path, 4, 2), "smt")
 
 
 def test_modes_are_drawn_in_one_panel_a_workload_each_with_its_own_marker(tmp_path):
@@ -254,13 +237,6 @@ def test_all_series_together_are_named_at_their_ends_and_apart_from_each_other(t
     assert min(b - a for a, b in pairwise(heights)) >= 0.045 - 1e-9
     assert len(mark_lines(axes)) == len(EIGHT)
     assert not overlaps(drawing.figure)
-
-
-def test_few_series_and_very_many_are_left_to_the_figure_of_efficiency(tmp_path):
-    few = result("cores = [1, 2]\nlaunches = 2", tmp_path / "few")
-    many = result(f"items = {list(range(1, 23))}\ncores = [1, 2]\nlaunches = 2", tmp_path / "many")
-    assert "`together` is for more than 4" in nothing(few, "together")
-    assert "22 series are too" in nothing(many, "together")
 
 
 def test_too_many_series_together_are_drawn_by_threads_per_core(tmp_path):

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from scaling.features import resolve
-from scaling.reporting.plots.registry import all_kinds, help_text, kinds, names
+from scaling.reporting.plots.registry import all_kinds, names
 
 
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: f"{kind.needs} {kind.name}")
@@ -18,12 +18,6 @@ def test_a_name_is_registered_once_for_what_it_needs():
     registered = [(kind.needs, kind.name) for kind in all_kinds()]
     assert len(registered) == len(set(registered))
     assert set(names("node types")) <= set(names("rows"))
-
-
-def test_help_names_every_kind():
-    assert [name for name in names() if name not in help_text()] == []
-    assert set(names()) == set(names("rows", "traces", "ceilings"))
-    assert [kind.name for kind in kinds("ceilings")] == ["roofline"]
 
 
 def test_reading_the_registry_imports_no_plotting_library():

@@ -1,12 +1,10 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from scaling.reporting.plots.steps import thin
 from scaling.reporting.plots.style import COLOURS, FAINT, INK
 from scaling.results.evaluation import evaluate
-from tests.scaling.reporting.plots.artists import legend, nothing, panels, picture
+from tests.scaling.reporting.plots.artists import legend, panels, picture
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result, stolen
 
 
@@ -25,14 +23,6 @@ def test_every_launch_of_the_fewest_and_the_most_cores_is_a_column_of_its_steps(
     assert len(dashes(axes, COLOURS[0])) == launches * 40
     assert len(dashes(axes, FAINT)) == launches * 3
     assert [label.get_text().split("\n")[0] for label in axes.get_xticklabels()] == ["1 core", "4 cores"]
-
-
-def test_how_steps_are_distributed_is_written_below_them(tmp_path):
-    understood = result("cores = [1, 2]\nlaunches = 3", tmp_path, 2, steps=40)
-    (axes,) = panels(picture(understood, "steps"))
-    lines = axes.get_xticklabels()[-1].get_text().split("\n")
-    assert [line.split()[0] for line in lines[2:]] == ["sd", "CV", "p5", "p95"]
-    assert lines[3] == f"CV {100 * understood.points[-1].summary.step_figures['cv'].value:.1f} %"
 
 
 def test_the_heavy_line_is_the_median_the_launch_counts_as_over_the_points_figure(tmp_path):
@@ -60,10 +50,3 @@ def test_there_is_a_panel_a_series_and_the_marks_are_explained(tmp_path):
     drawing = picture(result(f"workloads = {list(EIGHT)}\ncores = [1, 2]\nlaunches = 3", tmp_path, 2), "steps")
     assert [axes.get_title() for axes in panels(drawing)] == list(EIGHT)
     assert legend(drawing)[:2] == ["a steady step", "step time of a launch"]
-
-
-def test_where_every_launch_failed_there_is_nothing_to_draw(tmp_path):
-
-    bad = {"status": "failed", "reason": "no", "step_seconds": ()}
-    rows = [replace(row, outcome=replace(row.outcome, **bad)) for row in made("")]
-    assert nothing(evaluate(folder_of(rows, tmp_path)), "steps") == "no launch has step times"

@@ -1,7 +1,7 @@
 import pytest
 
 from scaling.results.evaluation import evaluate
-from tests.scaling.reporting.plots.artists import nothing, panels, picture
+from tests.scaling.reporting.plots.artists import panels, picture
 from tests.scaling.reporting.results import EIGHT, folder_of, made, result, stolen
 
 
@@ -38,10 +38,6 @@ def test_a_setting_with_a_verdict_against_it_is_in_brackets_and_one_not_measured
     two_cores = next(axes for axes in panels(drawing) if axes.get_title() == "calibrated, 2 cores")
     assert all(text.startswith("(") and text.endswith(")") for text in cells(two_cores))
     assert "in brackets" in drawing.caption
-
-
-def test_one_setting_of_threads_is_nothing_to_compare(tmp_path):
-    assert "several numbers of threads" in nothing(result("cores = [1, 2]\nlaunches = 3", tmp_path), "threads")
 
 
 @pytest.mark.parametrize("axis", ["intra", "inter"])
