@@ -5,6 +5,7 @@ The nodes share the machine's CPUs, so no figure measured here means anything bu
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from collections import Counter
@@ -311,8 +312,9 @@ JOBS = {"exclusive": ["--exclusive"], "narrow": ["-n1", "-c1"]}
 
 def _submitted(sweep: Sweep, name: str, options: list[str]) -> "subprocess.Popen[bytes]":
     """A job that looks at its machine, and tries a study of one and two cores."""
-    look = f"{SCALING} machine topology --json > {name}.json"
-    line = f"{look}; {SCALING} sweep study.toml --no-report -o {name} 2> {name}.stderr"
+    program = shlex.quote(str(SCALING))
+    look = f"{program} machine topology --json > {name}.json"
+    line = f"{look}; {program} sweep study.toml --no-report -o {name} 2> {name}.stderr"
     arguments = ["sbatch", "--wait", "--output=/dev/null", *options, f"--wrap={line}"]
     return subprocess.Popen(arguments, env=sweep.environment, cwd=sweep.folder, stdout=subprocess.DEVNULL)
 
