@@ -94,7 +94,7 @@ def test_an_engine_that_cannot_be_made_adopts_no_orphans(monkeypatch):
 
 
 def test_an_engine_whose_reaper_cannot_start_leaves_no_folder_no_group_and_no_open_file(temporary, monkeypatch):
-    topology, files = read_topology(), len([*Path("/proc/self/fd").iterdir()])
+    topology, files = read_topology(), set(Path("/proc/self/fd").iterdir())
     machine, mark = read_machine(topology), uuid4().hex
     monkeypatch.setattr("uuid.uuid4", lambda: SimpleNamespace(hex=mark))
     monkeypatch.setattr(subprocess, "Popen", Mock(side_effect=BlockingIOError("no more processes")))
@@ -102,7 +102,7 @@ def test_an_engine_whose_reaper_cannot_start_leaves_no_folder_no_group_and_no_op
         LocalEngine(study(), topology, machine)
     assert not list(temporary.iterdir())
     assert not list(Path("/sys/fs/cgroup").glob(f"*/{control_groups.GUARD_PREFIX}*{mark}*"))
-    assert len([*Path("/proc/self/fd").iterdir()]) == files
+    assert set(Path("/proc/self/fd").iterdir()) <= files  # those of earlier tests may be closed meanwhile
 
 
 @pytest.mark.parametrize("adopted", [False, True])
