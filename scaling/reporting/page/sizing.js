@@ -81,7 +81,13 @@ function sizing(series, question) {
     if (index >= 0) return give(index, within);
     const never = Math.min(...series.fastest.map(({ percents }) => percents.filter((fastest) => fastest > logSeconds).length));
     const lost = series.fastest.every(({ assurances }) => logSeconds < assurances[level]);
-    return giveNone(never, lost, [allocation(sizes[largest(sizes.map(probit))], within)]);
+    return giveNone(never, lost, [allocation(sizes.reduce(nearer), within)]);
+  }
+
+  // The size with the better chance, the faster of equals.
+  function nearer(one, other) {
+    const better = probit(other) - probit(one) || other.rate.value - one.rate.value;
+    return better >= 0 ? other : one;
   }
 
   function efficiency() {
